@@ -1,26 +1,42 @@
 /**
  * Decisions per second, without the writes: `./orlop run bench/scheduler.ts`. Alike: all pods come from one template.
- * Unlike: every pod has its own requests. Full: alike, and no node has room.
+ * Unlike: every pod has its own requests. Full: alike, and no node has room. Spread and apart: alike, with rules about the other pods.
  */
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
-import { type Client } from "#client/client.ts";
+import { type InputOf } from "#api/resource.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { Decider } from "#scheduler/decide.ts";
-import { defaultProfile } from "#scheduler/profiles.ts";
 import { Snapshot } from "#scheduler/snapshot.ts";
-import { asking, makeNode, makePod } from "#testing/scheduling.ts";
+import { asking, makeNode, makePod, testProfile } from "#testing/scheduling.ts";
 
 const forMs = 2000;
 
 function main(): void {
   for (const count of [500, 5000]) {
     const nodes = Array.from({ length: count }, (_, n) => nodeOf(n));
-    report(`alike   ${count} nodes`, nodes, () => asking({ cpu: "10m", memory: "16Mi" }));
+    const small = () => asking({ cpu: "10m", memory: "16Mi" });
+    report(`alike   ${count} nodes`, nodes, small);
     report(`unlike  ${count} nodes`, nodes, (n) => asking({ cpu: "10m", memory: `${16 * 2 ** 20 + n}` }));
     report(`full    ${count} nodes`, nodes, () => asking({ cpu: "64", memory: "16Mi" }));
+    report(`spread  ${count} nodes`, nodes, small, { topologySpreadConstraints: [overZones] });
+    report(`apart   ${count} nodes`, nodes, small, { affinity: { podAntiAffinity: preferred } });
   }
 }
+
+const labels = { app: "web" };
+const labelSelector = { matchLabels: labels };
+const overZones = {
+  topologyKey: "topology.kubernetes.io/zone",
+  maxSkew: 5,
+  whenUnsatisfiable: "DoNotSchedule" as const,
+  labelSelector,
+};
+const preferred = {
+  preferredDuringSchedulingIgnoredDuringExecution: [
+    { weight: 10, podAffinityTerm: { topologyKey: "kubernetes.io/hostname", labelSelector } },
+  ],
+};
 
 const nodeOf = (n: number): Node =>
   makeNode(`node-${n}`, {
@@ -28,11 +44,18 @@ const nodeOf = (n: number): Node =>
     status: { allocatable: { cpu: "32", memory: "256Gi", pods: "110" } },
   });
 
-function report(name: string, nodes: readonly Node[], containerOf: (n: number) => ReturnType<typeof asking>): void {
+function report(
+  name: string,
+  nodes: readonly Node[],
+  containerOf: (n: number) => ReturnType<typeof asking>,
+  spec: Partial<InputOf<Pod>["spec"]> = {},
+): void {
   const snapshot = new Snapshot();
   for (const node of nodes) snapshot.setNode(node);
-  const decider = new Decider(defaultProfile({} as Client), snapshot, seededRandom(1));
-  const pods = Array.from({ length: 2000 }, (_, n) => makePod(`pod-${n}`, { containers: [containerOf(n)] }));
+  const decider = new Decider(testProfile(), snapshot, seededRandom(1));
+  const pods = Array.from({ length: 2000 }, (_, n) =>
+    makePod(`pod-${n}`, { containers: [containerOf(n)], labels, ...spec }),
+  );
   const start = performance.now();
   let done = 0;
   let spentMs = 0;

@@ -5,14 +5,13 @@ import path from "node:path";
 import { test } from "node:test";
 import { allResources } from "#api/all.ts";
 import { commands } from "#cli/main.ts";
-import { type Client } from "#client/client.ts";
 import { seededRandom } from "#lib/data/random.ts";
-import { defaultProfile } from "#scheduler/profiles.ts";
 import { maxDepth, maxMembers, maxValues } from "#schema/json/decode-error.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { defaultLimits, maxBodyBytes, maxReviewBytes, strangerSettings, userSettings } from "#server/http/limits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
+import { testProfile } from "#testing/scheduling.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { hopNames } from "#trace/hop.ts";
 
@@ -247,7 +246,7 @@ test("docs/supported.md lists the admission plugins in their order", () => {
 });
 
 test("docs/scheduler.md and docs/supported.md list the scheduler's plugins in their order, with their weights", () => {
-  const { plugins } = defaultProfile({} as Client);
+  const { plugins } = testProfile();
   const rows = rowsOf(sectionsOf("docs/scheduler.md").get("Plugins") ?? "").filter(([name = ""]) =>
     /^[A-Z]/.test(name),
   );

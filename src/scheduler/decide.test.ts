@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Pod } from "#api/core/pod.ts";
-import { type Client } from "#client/client.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { Random } from "#testing/arbitrary.ts";
-import { asking, makeNode, makePod, podKey, roomy, snapshotOf } from "#testing/scheduling.ts";
+import { asking, makeNode, makePod, podKey, roomy, snapshotOf, testProfile } from "#testing/scheduling.ts";
 import { Decider, type Decision } from "./decide.ts";
 import { type Profile, rejectFinally, type SchedulerPlugin } from "./framework.ts";
-import { defaultProfile } from "./profiles.ts";
 import { type Snapshot } from "./snapshot.ts";
 
-/** No test binds a pod, so the client is not used. */
-const profile = defaultProfile({} as Client);
+const profile = testProfile();
 const withPlugins = (...plugins: SchedulerPlugin[]): Profile => ({ schedulerName: "test", plugins });
 /** Always chooses the first of equal nodes. */
 const alwaysFirst = () => 0;

@@ -1,10 +1,13 @@
 import { type Pod } from "#api/core/pod.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type Random } from "#lib/data/random.ts";
+import { type Across, lookAcross } from "./across.ts";
 import { explainRefusal, explainRejections, type LeftOut, noNodes, type Rejections } from "./explain.ts";
 import { type Profile, type Rejection, type SchedulerPlugin } from "./framework.ts";
 import { chooseAmong, Judge } from "./judge.ts";
 import { PodClass } from "./pod-class.ts";
+import { besideRivals } from "./preemption/beside-rivals.ts";
+import { Nominations } from "./preemption/nominations.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
 /** Where a pod goes, or why it cannot be placed. */
@@ -42,14 +45,16 @@ export class Decider {
   readonly #random: Random;
   readonly #classes = new LruMap<string, PodClass>(maxClasses);
   readonly #refusals = new WeakMap<Rejections, NoPlacement>();
+  readonly #nominations: Nominations;
   readonly #looking: readonly SchedulerPlugin[];
   /** false if a plugin does not declare what it looks at, so that no two pods are equivalent. */
   readonly #canShare: boolean;
 
-  constructor(profile: Profile, snapshot: Snapshot, random: Random) {
+  constructor(profile: Profile, snapshot: Snapshot, random: Random, nominations = new Nominations()) {
     this.#profile = profile;
     this.#snapshot = snapshot;
     this.#random = random;
+    this.#nominations = nominations;
     this.#looking = profile.plugins.filter(({ filter, score }) => filter ?? score);
     this.#canShare = this.#looking.every(({ looksAt }) => looksAt);
   }
@@ -62,12 +67,20 @@ export class Decider {
     const nominated = this.#tryNominated(pod);
     if (nominated) return nominated;
     if (named) return this.#decideAmong(pod, named);
+    return this.#decideAmongAll(pod);
+  }
+
+  #decideAmongAll(pod: Pod): Decision {
     const podClass = this.#classOf(pod);
     podClass.refresh(pod);
-    const choice = podClass.choose(this.#random);
-    const evaluated = nodes.length;
-    if (choice) return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
-    return this.#refusalOf(podClass.rejections);
+    const across = this.#across(pod);
+    const choice = across ? podClass.chooseAcross(across, this.#random) : podClass.choose(this.#random);
+    const evaluated = this.#snapshot.nodes.length;
+    if (choice && "info" in choice) {
+      return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
+    }
+    if (!choice || choice.size === 0) return this.#refusalOf(podClass.rejections);
+    return noPlacement(new Map([...podClass.rejections, ...choice]), evaluated);
   }
 
   /** Computed once for equivalent pods while no node changes. */
@@ -100,7 +113,7 @@ export class Decider {
     const name = pod.status?.nominatedNodeName;
     const info = name ? this.#snapshot.get(name) : undefined;
     if (!info?.node) return undefined;
-    const { choice } = chooseAmong(this.#judgeOf(pod), pod, [info], this.#random);
+    const { choice } = chooseAmong(this.#judgeOf(pod), pod, [info], this.#random, this.#across(pod));
     return choice && { node: info.name, score: choice.score, feasible: 1, evaluated: 1 };
   }
 
@@ -111,13 +124,21 @@ export class Decider {
       const info = this.#snapshot.get(name);
       if (info?.node) nodes.push(info);
     }
-    const { choice, rejections } = chooseAmong(this.#judgeOf(pod), pod, nodes, this.#random);
+    const { choice, rejections } = chooseAmong(this.#judgeOf(pod), pod, nodes, this.#random, this.#across(pod));
     const evaluated = nodes.length;
     if (choice) return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
     return noPlacement(rejections, this.#snapshot.nodes.length, {
       count: this.#snapshot.nodes.length - evaluated,
       plugins,
     });
+  }
+
+  /** Whatever depends on other nodes, or on pods that wait for room on this one. */
+  #across(pod: Pod): Across | undefined {
+    const { plugins } = this.#profile;
+    const across = lookAcross(plugins, pod, this.#snapshot);
+    const deps = { plugins, snapshot: this.#snapshot, nominations: this.#nominations };
+    return this.#nominations.size > 0 ? besideRivals(deps, pod, across) : across;
   }
 
   #judgeOf(pod: Pod): Judge {

@@ -27,11 +27,14 @@ export interface NodeChange {
   readonly info: NodeInfo | undefined;
 }
 
-/** A pod with a node: it finished, was deleted, or now requests less. */
+/** A pod with a node: it came there, has other labels, finished, was deleted, or now requests less. */
 export interface PodChange {
   readonly kind: "Pod";
-  readonly change: "updated" | "deleted";
+  readonly change: "created" | "updated" | "deleted";
   readonly object: Pod;
+  readonly previous?: Pod | undefined;
+  /** Whether something that it occupied is free now. */
+  readonly freesRoom: boolean;
   /** The node that it is or was on. */
   readonly info: NodeInfo | undefined;
 }
@@ -39,11 +42,25 @@ export interface PodChange {
 /** Whether a pod that the plugin rejected should be retried after a change. Without a hint for a kind, never. */
 export interface RetryHints {
   node?(pod: Pod, change: NodeChange): boolean;
+  /** A pod has freed some of its node. */
   pod?(pod: Pod, change: PodChange): boolean;
+  /** Any change of a pod on a node, for plugins that look at other pods. */
+  otherPod?(pod: Pod, change: PodChange): boolean;
 }
 
 /** What a plugin has computed about a pod before it evaluates nodes. */
 export type PodState = unknown;
+
+/**
+ * What a plugin says about nodes in comparison with others, for one pod. It is asked for each pod and node again, so an
+ * answer may cost some nanoseconds only.
+ */
+export interface AcrossNodes {
+  /** Asked after all other filters, and only for nodes that they accept. */
+  readonly filter: ((slot: number) => Verdict) | undefined;
+  /** The scores of these nodes, from 0 to 100, in the same order. */
+  readonly score: ((slots: Int32Array) => Float64Array) | undefined;
+}
 
 /**
  * One concern of scheduling. Every hook is optional; the plugins run in the order of the profile. Hooks up to
@@ -77,6 +94,8 @@ export interface SchedulerPlugin {
   score?(pod: Pod, node: NodeInfo, state: PodState): number;
   /** Scales the scores of all feasible nodes to 0 to 100, in place. */
   normalize?(scores: Float64Array): void;
+  /** For rules about pods on other nodes. It needs no `looksAt`. If it returns undefined, the pod has no such rules. */
+  acrossNodes?(pod: Pod, snapshot: Snapshot): AcrossNodes | undefined;
 
   /** The pod has a node: reserves what it needs there, or throws. `unreserve` undoes it. */
   reserve?(pod: Pod, nodeName: string): void;

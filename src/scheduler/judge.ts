@@ -1,5 +1,6 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Random } from "#lib/data/random.ts";
+import { type Across } from "./across.ts";
 import { type PluginRejection, type Rejections } from "./explain.ts";
 import { type PodState, type Rejection, type SchedulerPlugin } from "./framework.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
@@ -88,10 +89,11 @@ export function chooseAmong(
   pod: Pod,
   nodes: readonly NodeInfo[],
   random: Random,
+  across?: Across,
 ): { readonly choice: Choice | undefined; readonly rejections: Rejections } {
   const rejections = new Map<string, PluginRejection>();
   const feasible = nodes.filter((info) => {
-    const rejection = judge.filter(pod, info);
+    const rejection = judge.filter(pod, info) ?? across?.filter(info.slot);
     if (rejection) rejections.set(info.name, rejection);
     return !rejection;
   });
@@ -103,6 +105,10 @@ export function chooseAmong(
       totals[at] = (totals[at] ?? 0) + weight * score;
     });
   }
+  across?.addScores(
+    Int32Array.from(feasible, ({ slot }) => slot),
+    totals,
+  );
   const best = largestAt(totals, random);
   const info = feasible[best];
   return { choice: info && { info, score: totals[best] ?? 0, feasible: feasible.length }, rejections };

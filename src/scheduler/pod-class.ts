@@ -1,5 +1,6 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Random } from "#lib/data/random.ts";
+import { type Across } from "./across.ts";
 import { type PluginRejection, type Rejections } from "./explain.ts";
 import { type SchedulerPlugin } from "./framework.ts";
 import { type Choice, Judge, largestAt } from "./judge.ts";
@@ -46,6 +47,26 @@ export class PodClass {
     this.#upTo = this.#snapshot.version;
     if (!changed) return this.#judgeAll(pod);
     for (const info of changed) if (this.#versions[info.slot] !== info.version) this.#judgeOne(pod, info);
+  }
+
+  /** The best of the feasible nodes that `across` accepts too, or why it rejects each of them. */
+  chooseAcross(across: Across, random: Random): Choice | Rejections {
+    const slots = new Int32Array(this.#feasible);
+    let count = 0;
+    const rejections = new Map<string, PluginRejection>();
+    for (const info of this.#snapshot.nodes) {
+      const { slot } = info;
+      if ((this.#plain[slot] ?? -1) < 0) continue;
+      const rejection = across.filter(slot);
+      if (rejection) rejections.set(info.name, rejection);
+      else slots[count++] = slot;
+    }
+    const fit = slots.subarray(0, count);
+    const totals = this.#totalsOf(fit);
+    across.addScores(fit, totals);
+    const best = largestAt(totals, random);
+    const info = this.#snapshot.at(fit[best] ?? -1);
+    return info ? { info, score: totals[best] ?? 0, feasible: count } : rejections;
   }
 
   /** The best of the feasible nodes; among equal ones each with the same probability. */
@@ -139,14 +160,22 @@ export class PodClass {
       if (score >= 0) slots[count++] = slot;
     });
     const totals = Float64Array.from(this.#plain);
-    this.#judge.normalized.forEach(({ plugin, weight }, at) => {
-      const row = this.#rows[at];
-      const scores = Float64Array.from(slots, (slot) => row?.[slot] ?? 0);
+    this.#totalsOf(slots).forEach((total, at) => {
+      totals[slots[at] ?? 0] = total;
+    });
+    return totals;
+  }
+
+  /** The scores of these nodes, as if there were no others, in the same order. */
+  #totalsOf(slots: Int32Array): Float64Array {
+    const totals = new Float64Array(slots.length);
+    for (let at = 0; at < slots.length; at++) totals[at] = this.#plain[slots[at] ?? 0] ?? 0;
+    this.#judge.normalized.forEach(({ plugin, weight }, row) => {
+      const scores = new Float64Array(slots.length);
+      const known = this.#rows[row];
+      for (let at = 0; at < slots.length; at++) scores[at] = known?.[slots[at] ?? 0] ?? 0;
       plugin.normalize?.(scores);
-      scores.forEach((score, place) => {
-        const slot = slots[place] ?? 0;
-        totals[slot] = (totals[slot] ?? 0) + weight * score;
-      });
+      for (let at = 0; at < slots.length; at++) totals[at] = (totals[at] ?? 0) + weight * (scores[at] ?? 0);
     });
     return totals;
   }

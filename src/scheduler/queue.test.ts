@@ -35,7 +35,13 @@ const nodeCreated: ClusterChange = {
   previous: undefined,
   info: undefined,
 };
-const podLeft = (object: Pod): ClusterChange => ({ kind: "Pod", change: "deleted", object, info: undefined });
+const podLeft = (object: Pod): ClusterChange => ({
+  kind: "Pod",
+  change: "deleted",
+  object,
+  info: undefined,
+  freesRoom: true,
+});
 
 test("the queue returns the pod with the highest priority, and among equals the oldest", async () => {
   const { clock, queue, put, take } = setup();

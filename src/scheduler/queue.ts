@@ -2,7 +2,13 @@ import { type Pod } from "#api/core/pod.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { equal } from "#lib/data/equal.ts";
 import { Heap } from "#lib/data/heap.ts";
-import { type ClusterChange, type QueuedPod, type SchedulerPlugin } from "./framework.ts";
+import {
+  type ClusterChange,
+  type PodChange,
+  type QueuedPod,
+  type RetryHints,
+  type SchedulerPlugin,
+} from "./framework.ts";
 
 const initialBackoffMs = 1000;
 const maxBackoffMs = 10_000;
@@ -40,6 +46,8 @@ export class SchedulingQueue {
   readonly #active: Heap<Entry>;
   readonly #backoff: Heap<Entry>;
   readonly #unschedulable = new Set<Entry>();
+  /** Those of them that plugins rejected which look at other pods. */
+  readonly #waitingForPods = new Set<Entry>();
   readonly #trying = new Set<Entry>();
   /** Every pod that is in one of the three places, or being tried. */
   readonly #known = new Map<string, Entry>();
@@ -91,6 +99,7 @@ export class SchedulingQueue {
     if (!entry) return;
     this.#known.delete(key);
     this.#unschedulable.delete(entry);
+    this.#waitingForPods.delete(entry);
     this.#trying.delete(entry);
   }
 
@@ -145,6 +154,7 @@ export class SchedulingQueue {
     }
     entry.place = "unschedulable";
     this.#unschedulable.add(entry);
+    if (this.#hintsOf(entry).some(({ otherPod }) => otherPod)) this.#waitingForPods.add(entry);
     this.#stopSweep ??= this.#clock.after(sweepMs, () => this.#sweep());
   }
 
@@ -166,6 +176,13 @@ export class SchedulingQueue {
     for (const entry of [...this.#unschedulable]) {
       if (this.#canHelp(entry, change)) this.#retry(entry);
     }
+  }
+
+  /** A pod came to a node, or changed there without freeing anything. */
+  otherPodChanged(change: PodChange): void {
+    for (const entry of this.#trying) entry.missed.push(change);
+    if (this.#waitingForPods.size === 0) return;
+    for (const entry of [...this.#waitingForPods]) if (this.#canHelp(entry, change)) this.#retry(entry);
   }
 
   close(): void {
@@ -203,18 +220,23 @@ export class SchedulingQueue {
     return entry;
   }
 
-  #canHelp({ pod, rejectedBy }: Entry, change: ClusterChange): boolean {
+  #canHelp(entry: Entry, change: ClusterChange): boolean {
+    const { pod, rejectedBy } = entry;
     // No plugin rejected it, because there were no nodes.
     if (rejectedBy.size === 0) return change.kind === "Node" && change.change === "created";
-    for (const name of rejectedBy) {
-      const hints = this.#plugins.get(name)?.retryOn;
-      if (change.kind === "Node" ? hints?.node?.(pod, change) : hints?.pod?.(pod, change)) return true;
-    }
-    return false;
+    return this.#hintsOf(entry).some((hints) => {
+      if (change.kind === "Node") return hints.node?.(pod, change);
+      return hints.otherPod?.(pod, change) || (change.freesRoom && hints.pod?.(pod, change));
+    });
+  }
+
+  #hintsOf({ rejectedBy }: Entry): readonly RetryHints[] {
+    return Array.from(rejectedBy, (name) => this.#plugins.get(name)?.retryOn ?? {});
   }
 
   #retry(entry: Entry): void {
     this.#unschedulable.delete(entry);
+    this.#waitingForPods.delete(entry);
     if (backoffEnd(entry) <= this.#clock.now()) return this.#activate(entry);
     this.#backOff(entry);
     this.#canHurry = true;

@@ -15,19 +15,22 @@ export interface NotScheduled {
   /** `Unschedulable`: no node fits. `SchedulerError`: an error occurred. */
   readonly reason: string;
   readonly message: string;
+  /** The node to nominate; null removes it, and undefined leaves what is there. */
+  readonly nominate?: string | null | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Reports in an event and in the pod's status why it has no node. */
 export async function reportNotScheduled(
   deps: ReportDeps,
-  { pod, reason, message, signal }: NotScheduled,
+  { pod, reason, message, nominate, signal }: NotScheduled,
 ): Promise<void> {
   deps.events.event(pod, "Warning", "FailedScheduling", shortened(message));
   const { status, metadata } = pod;
   const known = status?.conditions?.find(({ type }) => type === "PodScheduled");
   const isKnown = known?.status === "False" && known.reason === reason && known.message === message;
-  if (isKnown && !status?.nominatedNodeName) return;
+  const isNominated = nominate === undefined || nominate === (status?.nominatedNodeName ?? null);
+  if (isKnown && isNominated) return;
   const now = timestamp(deps.clock.now());
   const condition = {
     type: "PodScheduled",
@@ -39,7 +42,7 @@ export async function reportNotScheduled(
   };
   const body = {
     metadata: { uid: metadata.uid },
-    status: { conditions: [condition], ...(status?.nominatedNodeName ? { nominatedNodeName: null } : {}) },
+    status: { conditions: [condition], ...(isNominated ? {} : { nominatedNodeName: nominate }) },
   };
   try {
     await deps.client.patch(Pod, pod, { type: "strategic", body }, { subresource: "status", signal });

@@ -12,8 +12,12 @@ import { seededRandom } from "#lib/data/random.ts";
 import { asking } from "#testing/scheduling.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { type SchedulerPlugin } from "./framework.ts";
-import { defaultProfile } from "./profiles.ts";
+import { defaultProfile, profileDeps } from "./profiles.ts";
 import { runScheduler } from "./scheduler.ts";
+
+const noRoom =
+  "0/1 nodes are available: 1 Insufficient cpu. " +
+  "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.";
 
 type PodSpec = Partial<InputOf<Pod>["spec"]>;
 type World = Awaited<ReturnType<typeof startWorld>>;
@@ -24,7 +28,7 @@ async function startWorld(plugins: (client: Client) => readonly SchedulerPlugin[
     controllers: false,
     components: (deps) => [
       async (signal) => {
-        const profile = defaultProfile(deps.client);
+        const profile = defaultProfile(profileDeps(deps.client, deps.informers));
         const all = { ...profile, plugins: [...plugins(deps.client), ...profile.plugins] };
         const options = { component: "default-scheduler", clock: deps.clock };
         await using events = createEventRecorder(deps.client, options);
@@ -103,7 +107,7 @@ test("the scheduler counts pods whose binding is in progress", async () => {
 
   await world.addPod("first");
   await world.addPod("second");
-  assert.equal((await world.conditionOf("second"))?.message, "0/1 nodes are available: 1 Insufficient cpu.");
+  assert.equal((await world.conditionOf("second"))?.message, noRoom);
   release();
   await world.clock.settle();
 
@@ -121,7 +125,9 @@ test("a pod that fits nowhere gets the reason, once", async () => {
   await world.addNode("small", { allocatable: { cpu: "500m" } });
   await world.clock.advance(2000);
 
-  const message = "0/1 nodes are available: 1 Insufficient cpu.";
+  const message =
+    "0/1 nodes are available: 1 Insufficient cpu. " +
+    "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
   const { lastTransitionTime, ...condition } = (await world.conditionOf("web")) ?? {};
   assert.ok(lastTransitionTime);
   assert.deepEqual(condition, {

@@ -1,6 +1,8 @@
+import { Namespace } from "#api/core/namespace.ts";
 import { Node } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
+import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
@@ -16,7 +18,10 @@ import { bindPod } from "./bind.ts";
 import { Decider, type NoPlacement, type Placement } from "./decide.ts";
 import { type Rejections } from "./explain.ts";
 import { type Profile, type QueuedPod } from "./framework.ts";
-import { defaultProfile } from "./profiles.ts";
+import { keyOf } from "./pod-key.ts";
+import { Nominations } from "./preemption/nominations.ts";
+import { type Outcome, Preemptor } from "./preemption/preemptor.ts";
+import { defaultProfile, profileDeps } from "./profiles.ts";
 import { SchedulingQueue } from "./queue.ts";
 import { reportNotScheduled } from "./report.ts";
 import { Snapshot } from "./snapshot.ts";
@@ -40,8 +45,7 @@ const maxWriting = 128;
 /** Schedules pods until the signal fires: pop, decide, assume, bind. */
 export async function runScheduler(deps: SchedulerDeps, signal: AbortSignal): Promise<void> {
   const scheduler = new Scheduler(deps, signal);
-  await deps.informers.of(Node).synced(signal);
-  await deps.informers.of(Pod).synced(signal);
+  await deps.informers.synced(signal);
   await scheduler.run();
 }
 
@@ -53,6 +57,8 @@ class Scheduler {
   readonly #queue: SchedulingQueue;
   readonly #decider: Decider;
   readonly #verdicts: Verdicts;
+  readonly #nominations = new Nominations();
+  readonly #preemptor: Preemptor;
   /** Pods counted on a node by our own decision and not seen there yet. */
   readonly #assumed = new Set<string>();
   readonly #traces = new Map<string, string>();
@@ -63,16 +69,21 @@ class Scheduler {
   constructor(deps: SchedulerDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
-    this.#profile = deps.profile ?? defaultProfile(deps.client);
+    this.#profile = deps.profile ?? defaultProfile(profileDeps(deps.client, deps.informers));
     this.#queue = new SchedulingQueue(deps.clock, this.#profile.plugins);
-    this.#decider = new Decider(this.#profile, this.#snapshot, deps.random);
+    this.#decider = new Decider(this.#profile, this.#snapshot, deps.random, this.#nominations);
     this.#verdicts = deps.verdicts ?? new Verdicts();
+    const { plugins, schedulerName } = this.#profile;
+    const budgets = deps.informers.of(PodDisruptionBudget);
+    const world = { snapshot: this.#snapshot, nominations: this.#nominations, budgets };
+    this.#preemptor = new Preemptor({ ...deps, ...world, plugins, schedulerName });
   }
 
   async run(): Promise<void> {
     const { informers } = this.#deps;
     const stopNodes = informers.of(Node).subscribe((change) => this.#onNode(change));
     const stopPods = informers.of(Pod).subscribe((change) => this.#onPod(change));
+    const stopNamespaces = informers.of(Namespace).subscribe((change) => this.#onNamespace(change));
     try {
       for (;;) {
         this.#schedule(await this.#queue.next(this.#signal));
@@ -83,6 +94,7 @@ class Scheduler {
     } finally {
       stopNodes();
       stopPods();
+      stopNamespaces();
       this.#queue.close();
       await Promise.all(this.#writing);
     }
@@ -103,6 +115,12 @@ class Scheduler {
     this.#queue.changed({ kind: "Node", change: previous ? "updated" : "created", object, previous, info });
   }
 
+  /** Affinity terms may select namespaces by label. */
+  #onNamespace(change: Change<Namespace>): void {
+    const labels = change.type === "put" ? change.previous?.metadata.labels : undefined;
+    if (!equal(labels ?? {}, change.object.metadata.labels ?? {})) this.#snapshot.topology.namespacesChanged();
+  }
+
   #onPod(change: Change<Pod>): void {
     const pod = change.object;
     const key = keyOf(pod);
@@ -110,20 +128,37 @@ class Scheduler {
     if (pod.spec.nodeName) return this.#onPlacedPod(key, pod);
     if (this.#assumed.has(key) || !this.#isOurs(pod)) return;
     const waits = this.#profile.plugins.some((plugin) => plugin.preEnqueue?.(pod) !== undefined);
-    if (waits || isFinished(pod) || pod.metadata.deletionTimestamp) return this.#queue.delete(key);
+    if (waits || isFinished(pod) || pod.metadata.deletionTimestamp) {
+      this.#preemptor.forget(key);
+      return this.#queue.delete(key);
+    }
+    this.#nominate(key, pod, change.type === "put" ? change.previous : undefined);
     if (change.trace) this.#traces.set(key, change.trace);
     this.#queue.put(key, pod);
   }
 
+  /** Another component may nominate a node too, or take it back. */
+  #nominate(key: string, pod: Pod, previous: Pod | undefined): void {
+    const node = pod.status?.nominatedNodeName;
+    if (node) this.#nominations.set(key, pod, node);
+    else if (previous?.status?.nominatedNodeName) this.#nominations.delete(key);
+  }
+
   #onPlacedPod(key: string, pod: Pod): void {
-    this.#assumed.delete(key);
+    this.#preemptor.forget(key);
+    const isNew = this.#assumed.delete(key);
     this.#queue.delete(key);
     this.#traces.delete(key);
-    if (this.#snapshot.setPod(key, pod)) this.#onRoom(pod, isFinished(pod) ? "deleted" : "updated");
+    const previous = isNew ? undefined : this.#snapshot.podOf(key);
+    if (this.#snapshot.setPod(key, pod)) return this.#onRoom(pod, isFinished(pod) ? "deleted" : "updated");
+    const info = this.#snapshot.get(pod.spec.nodeName ?? "");
+    const change = previous ? "updated" : "created";
+    this.#queue.otherPodChanged({ kind: "Pod", change, object: pod, previous, info, freesRoom: false });
   }
 
   /** The pod is gone, or no longer ours to schedule. */
   #forget(key: string, pod: Pod): void {
+    this.#preemptor.forget(key);
     this.#assumed.delete(key);
     this.#queue.delete(key);
     this.#traces.delete(key);
@@ -133,7 +168,8 @@ class Scheduler {
 
   /** A pod has freed some of its node. */
   #onRoom(pod: Pod, change: "updated" | "deleted"): void {
-    this.#queue.changed({ kind: "Pod", change, object: pod, info: this.#snapshot.get(pod.spec.nodeName ?? "") });
+    const info = this.#snapshot.get(pod.spec.nodeName ?? "");
+    this.#queue.changed({ kind: "Pod", change, object: pod, info, freesRoom: true });
   }
 
   #isOurs({ spec }: Pod): boolean {
@@ -152,9 +188,12 @@ class Scheduler {
     const decision = this.#decider.decide(pod);
     const { node, evaluated } = decision;
     if (node === undefined) {
-      span.end({ facts: { node: "", message: decision.message, evaluated } });
-      this.#reject(queued, decision);
-      this.#start(() => currentTrace.run(span.trace, () => this.#report(pod, "Unschedulable", decision.message)));
+      const outcome = decision.rejections.size > 0 ? this.#preemptor.makeRoom(queued, decision.rejections) : undefined;
+      const message = outcome?.message ? `${decision.message} ${outcome.message}` : decision.message;
+      const victims = outcome?.victims.length ?? 0;
+      span.end({ facts: { node: "", message, evaluated, ...(victims > 0 ? { victims } : {}) } });
+      this.#reject(queued, { ...decision, message });
+      this.#start(() => currentTrace.run(span.trace, () => this.#reportRejection(pod, message, outcome)));
       return;
     }
     this.#assume(queued, decision);
@@ -222,14 +261,18 @@ class Scheduler {
     await this.#report(seen, "SchedulerError", failure.message);
   }
 
+  async #reportRejection(pod: Pod, message: string, outcome: Outcome | undefined): Promise<void> {
+    const nominate = outcome?.nominate;
+    await reportNotScheduled(this.#deps, { pod, reason: "Unschedulable", message, nominate, signal: this.#signal });
+    await outcome?.run(this.#signal);
+  }
+
   async #report(pod: Pod, reason: string, message: string): Promise<void> {
     await reportNotScheduled(this.#deps, { pod, reason, message, signal: this.#signal });
   }
 }
 
 const noRejections: Rejections = new Map();
-
-const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}/${metadata.uid}`;
 
 /** Heartbeats change nothing that scheduling depends on. */
 function sameForScheduling(a: Node, b: Node): boolean {

@@ -3,6 +3,7 @@ import { hostPorts } from "#api/core/pod/host-ports.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
+import { equal } from "#lib/data/equal.ts";
 import {
   addResources,
   isLess,
@@ -12,6 +13,7 @@ import {
   type Resources,
   resourcesOf,
 } from "./resources.ts";
+import { Topology } from "./topology/topology.ts";
 
 /** A node with its pods, for scheduling. Sums are maintained, not recomputed. */
 export interface NodeInfo {
@@ -53,8 +55,12 @@ export class Snapshot {
   readonly #imageNodes = new Map<string, number>();
   readonly #bySlot: NodeInfo[] = [];
   readonly #freeSlots: number[] = [];
+  /** Priority → pods. */
+  readonly #priorities = new Map<number, number>();
   /** The changed nodes in order; the last entry has the newest version, and versions descend by one from there. */
   readonly #changes: NodeInfo[] = [];
+  /** What plugins know about pods on other nodes. */
+  readonly topology = new Topology(() => this.#nodes.values());
   #list: NodeInfo[] | undefined;
   #version = 0;
 
@@ -93,6 +99,11 @@ export class Snapshot {
     return this.#imageNodes.get(image) ?? 0;
   }
 
+  /** Whether any pod on a node has a lower priority. */
+  hasPodsBelow(priority: number): boolean {
+    return this.#priorities.keys().some((known) => known < priority);
+  }
+
   get(name: string): NodeInfo | undefined {
     return this.#nodes.get(name);
   }
@@ -112,6 +123,7 @@ export class Snapshot {
     info.allowedPods = quantityValue(allocatable?.pods ?? "0");
     info.images = imagesOf(node);
     this.#countImages(info, 1);
+    this.topology.nodeChanged(info);
     this.#touch(info);
   }
 
@@ -121,6 +133,7 @@ export class Snapshot {
     this.#countImages(info, -1);
     info.node = undefined;
     info.images = new Map();
+    this.topology.nodeChanged(info);
     this.#touch(info);
     this.#list = undefined;
     this.#dropIfEmpty(info);
@@ -133,7 +146,7 @@ export class Snapshot {
     if (!nodeName || isFinished(pod)) return this.removePod(key);
     const request = placedRequestOf(pod);
     if (before && before.info.name === nodeName && before.request === request) {
-      before.info.pods.set(key, pod);
+      this.#replace(key, pod, before.info);
       return false;
     }
     if (before) this.#remove(key, before);
@@ -142,6 +155,8 @@ export class Snapshot {
     this.#placed.set(key, placed);
     info.pods.set(key, pod);
     this.#count(placed, 1);
+    addCount(this.#priorities, pod.spec.priority ?? 0, 1);
+    this.topology.podChanged(pod, info, 1);
     if (!before) return false;
     if (before.info !== info) this.#dropIfEmpty(before.info);
     return before.info !== info || isLess(request, before.request);
@@ -156,10 +171,24 @@ export class Snapshot {
     return true;
   }
 
+  /** A new version of a pod that requests the same. */
+  #replace(key: string, pod: Pod, info: NodeInfo): void {
+    const before = info.pods.get(key);
+    info.pods.set(key, pod);
+    if (!before || isSameElsewhere(before, pod)) return;
+    this.topology.podChanged(before, info, -1);
+    this.topology.podChanged(pod, info, 1);
+  }
+
   #remove(key: string, placed: Placed): void {
+    const { info } = placed;
+    const pod = info.pods.get(key);
     this.#placed.delete(key);
-    placed.info.pods.delete(key);
+    info.pods.delete(key);
     this.#count(placed, -1);
+    if (!pod) return;
+    addCount(this.#priorities, pod.spec.priority ?? 0, -1);
+    this.topology.podChanged(pod, info, -1);
   }
 
   #dropIfEmpty(info: NodeInfo): void {
@@ -169,10 +198,7 @@ export class Snapshot {
   }
 
   #count({ info, request, ports }: Placed, sign: 1 | -1): void {
-    addResources(info.requested, request.requests, sign);
-    info.nonZero.milliCpu += sign * request.nonZero.milliCpu;
-    info.nonZero.memory += sign * request.nonZero.memory;
-    for (const port of ports) addCount(info.ports, port, sign);
+    countOn(info, request, ports, sign);
     this.#touch(info);
   }
 
@@ -209,7 +235,35 @@ export class Snapshot {
   }
 }
 
-function addCount(counts: Map<string, number>, key: string, sign: 1 | -1): void {
+/** A copy of a node, to find out what would be if it had other pods. */
+export const copyOf = (info: NodeInfo): NodeInfo => ({
+  ...info,
+  pods: new Map(info.pods),
+  requested: { ...info.requested, scalar: new Map(info.requested.scalar) },
+  nonZero: { ...info.nonZero },
+  ports: new Map(info.ports),
+});
+
+/** Adds a pod to such a copy, or removes it. */
+export function changeCopy(copy: NodeInfo, key: string, pod: Pod, sign: 1 | -1): void {
+  if (sign === 1) copy.pods.set(key, pod);
+  else copy.pods.delete(key);
+  countOn(copy, placedRequestOf(pod), hostPorts(pod), sign);
+}
+
+function countOn(info: NodeInfo, { requests, nonZero }: PodRequest, ports: readonly string[], sign: 1 | -1): void {
+  addResources(info.requested, requests, sign);
+  info.nonZero.milliCpu += sign * nonZero.milliCpu;
+  info.nonZero.memory += sign * nonZero.memory;
+  for (const port of ports) addCount(info.ports, port, sign);
+}
+
+/** Whether pods on other nodes, which look at its labels and whether it ends, see no difference. */
+const isSameElsewhere = ({ metadata: a }: Pod, { metadata: b }: Pod): boolean =>
+  (a.labels === b.labels || equal(a.labels, b.labels)) &&
+  (a.deletionTimestamp === undefined) === (b.deletionTimestamp === undefined);
+
+function addCount<K>(counts: Map<K, number>, key: K, sign: 1 | -1): void {
   const left = (counts.get(key) ?? 0) + sign;
   if (left > 0) counts.set(key, left);
   else counts.delete(key);

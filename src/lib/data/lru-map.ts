@@ -23,6 +23,10 @@ export class LruMap<K, V> {
     const [oldest] = this.#entries.keys();
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
+  /** The least recently used one first. */
+  values(): IterableIterator<V> {
+    return this.#entries.values();
+  }
   delete(key: K): boolean {
     return this.#entries.delete(key);
   }

@@ -75,7 +75,13 @@ test("NodePorts counts the ports of sidecars, not those of init containers that 
 test("NodePorts waits for a pod that had one of the ports, or a new node", () => {
   const pod = withPorts("p", [{ hostPort: 80 }]);
   const left = (port: Port, change: "deleted" | "updated" = "deleted") =>
-    nodePorts.retryOn?.pod?.(pod, { kind: "Pod", change, object: withPorts("x", [port], "a"), info: undefined });
+    nodePorts.retryOn?.pod?.(pod, {
+      kind: "Pod",
+      change,
+      object: withPorts("x", [port], "a"),
+      info: undefined,
+      freesRoom: true,
+    });
   const node = { kind: "Node", object: makeNode("a"), previous: undefined, info: undefined } as const;
 
   assert.equal(left({ hostPort: 80, hostIP: "10.0.0.1" }), true);

@@ -112,7 +112,9 @@ test("NodeResourcesFit waits for a node with more of what is asked for, and enou
 test("NodeResourcesFit waits for a pod that leaves enough", () => {
   const helps = (used: Amounts) => {
     const snapshot = snapshotOf([node()], [placed("there", used)]);
-    const change = { kind: "Pod", change: "deleted", object: placed("left", {}), info: infoOf(snapshot, "a") } as const;
+    const info = infoOf(snapshot, "a");
+    const object = placed("left", {});
+    const change = { kind: "Pod", change: "deleted", object, info, freesRoom: true } as const;
     return nodeResourcesFit.retryOn?.pod?.(pod({ cpu: "3" }), change);
   };
 

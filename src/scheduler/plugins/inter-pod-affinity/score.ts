@@ -1,0 +1,72 @@
+import { type Pod } from "#api/core/pod.ts";
+import { type AcrossNodes } from "../../framework.ts";
+import { maxScore } from "../../normalize.ts";
+import { type NamespaceLabels } from "../../topology/affinity-term.ts";
+import { type Domains, noDomain } from "../../topology/domains.ts";
+import { type PodTerms } from "../../topology/pod-terms.ts";
+import { type Topology } from "../../topology/topology.ts";
+import { setOf } from "./near.ts";
+
+/** Domain → what it is worth. */
+interface Worth {
+  readonly domains: Domains;
+  readonly sums: Float64Array;
+}
+
+/** Prefers nodes near to the pods that this one, or that themselves, prefer to be near. */
+export function affinityScore(
+  pod: Pod,
+  { preferred }: PodTerms,
+  topology: Topology,
+  namespaceLabels: NamespaceLabels,
+): AcrossNodes["score"] {
+  const worths = new Map<string, Worth>();
+  for (const { term, weight } of preferred) {
+    const counts = topology.counts(setOf([term], namespaceLabels));
+    const { domains, sums } = worthOf(worths, term.topologyKey, topology);
+    for (let slot = 0; slot < counts.length; slot++) addTo(sums, domains.at(slot), weight * (counts[slot] ?? 0));
+  }
+  for (const { term, weight, counts } of topology.holders.concerning(pod, namespaceLabels)) {
+    if (weight === undefined) continue;
+    const { domains, sums } = worthOf(worths, term.topologyKey, topology);
+    for (const [slot, count] of counts) addTo(sums, domains.at(slot), weight * count);
+  }
+  const known = [...worths.values()];
+  if (known.every(({ sums }) => sums.every((worth) => worth === 0))) return undefined;
+  return (slots) => scale(Float64Array.from(slots, (slot) => sumAt(known, slot)));
+}
+
+function worthOf(worths: Map<string, Worth>, key: string, topology: Topology): Worth {
+  let worth = worths.get(key);
+  if (!worth) {
+    const domains = topology.domains(key);
+    worth = { domains, sums: new Float64Array(domains.size) };
+    worths.set(key, worth);
+  }
+  return worth;
+}
+
+function addTo(sums: Float64Array, domain: number, worth: number): void {
+  if (domain !== noDomain && worth !== 0) sums[domain] = (sums[domain] ?? 0) + worth;
+}
+
+function sumAt(worths: readonly Worth[], slot: number): number {
+  let sum = 0;
+  for (const { domains, sums } of worths) sum += sums[domains.at(slot)] ?? 0;
+  return sum;
+}
+
+/** The worst node scores 0, the best 100. */
+function scale(scores: Float64Array): Float64Array {
+  let smallest = Number.POSITIVE_INFINITY;
+  let largest = Number.NEGATIVE_INFINITY;
+  for (const score of scores) {
+    smallest = Math.min(smallest, score);
+    largest = Math.max(largest, score);
+  }
+  const range = largest - smallest;
+  for (let at = 0; at < scores.length; at++) {
+    scores[at] = range > 0 ? Math.trunc(maxScore * (((scores[at] ?? 0) - smallest) / range)) : 0;
+  }
+  return scores;
+}

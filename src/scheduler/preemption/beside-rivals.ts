@@ -1,0 +1,32 @@
+import { type Pod } from "#api/core/pod.ts";
+import { type Across } from "../across.ts";
+import { type SchedulerPlugin } from "../framework.ts";
+import { keyOf } from "../pod-key.ts";
+import { type Snapshot } from "../snapshot.ts";
+import { type Nominations, priorityOf } from "./nominations.ts";
+import { WhatIf } from "./what-if.ts";
+
+export interface RivalDeps {
+  readonly plugins: readonly SchedulerPlugin[];
+  readonly snapshot: Snapshot;
+  readonly nominations: Nominations;
+}
+
+/** Also rejects nodes where the pod would take the room for which more important pods wait. */
+export function besideRivals(deps: RivalDeps, pod: Pod, across: Across | undefined): Across {
+  const { plugins, snapshot, nominations } = deps;
+  const key = keyOf(pod);
+  const priority = priorityOf(pod);
+  return {
+    filter(slot) {
+      const rejection = across?.filter(slot);
+      const info = snapshot.at(slot);
+      const rivals = rejection || !info ? [] : nominations.rivals(info.name, key, priority);
+      if (!info || rivals.length === 0) return rejection;
+      using node = new WhatIf(plugins, snapshot, pod, info);
+      for (const rival of rivals) node.add(rival.key, rival.pod);
+      return node.rejection();
+    },
+    addScores: (slots, totals) => across?.addScores(slots, totals),
+  };
+}

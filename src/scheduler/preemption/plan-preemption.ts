@@ -1,0 +1,109 @@
+import { type Pod } from "#api/core/pod.ts";
+import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { type Random } from "#lib/data/random.ts";
+import { explainRejections, type Rejections } from "../explain.ts";
+import { type Rejection, rejectFinally, type SchedulerPlugin } from "../framework.ts";
+import { type NodeInfo, type Snapshot } from "../snapshot.ts";
+import { splitByBudget } from "./budgets.ts";
+import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
+import { bestCandidate, type Candidate, moreImportant } from "./rank.ts";
+import { WhatIf } from "./what-if.ts";
+
+export interface PreemptionDeps {
+  readonly plugins: readonly SchedulerPlugin[];
+  readonly snapshot: Snapshot;
+  readonly nominations: Nominations;
+  readonly budgets: readonly PodDisruptionBudget[];
+  readonly random: Random;
+}
+
+/** The pods that have to end, or why preemption does not help. */
+export type Preemption =
+  | { readonly node: string; readonly victims: readonly Nominated[] }
+  | { readonly node: undefined; readonly message: string; readonly keepsNomination: boolean };
+
+/** Enough nodes to choose from: looking at all of a large cluster would take too long. */
+const minCandidates = 100;
+const candidateShare = 0.1;
+
+const noVictims = rejectFinally("No preemption victims found for incoming pod");
+const notHelpful = rejectFinally("Preemption is not helpful for scheduling");
+
+/** Finds the node on which the fewest and least important pods have to end, so that a pod fits that fits nowhere. */
+export function planPreemption(deps: PreemptionDeps, preemptor: Nominated, rejections: Rejections): Preemption {
+  const refusal = whyNotEligible(deps, preemptor, rejections);
+  if (refusal !== undefined) return { node: undefined, message: refusal, keepsNomination: true };
+  const { snapshot } = deps;
+  if (!snapshot.hasPodsBelow(priorityOf(preemptor.pod))) return nobodyLower(snapshot, rejections);
+  const possible = snapshot.nodes.filter(({ name }) => rejections.get(name)?.isFinal === false);
+  const reasons = new Map<string, Rejection>(snapshot.nodes.map(({ name }) => [name, notHelpful]));
+  const wanted = Math.max(Math.floor(possible.length * candidateShare), minCandidates);
+  const start = Math.floor(deps.random() * possible.length);
+  const candidates: Candidate[] = [];
+  for (let n = 0; n < possible.length && !isEnough(candidates, wanted); n++) {
+    const info = possible[(start + n) % possible.length];
+    if (!info) continue;
+    const found = victimsOn(deps, preemptor, info);
+    if ("reasons" in found) reasons.set(info.name, found);
+    else candidates.push(found);
+  }
+  const best = bestCandidate(candidates);
+  if (best) return best;
+  return { node: undefined, message: explainRejections(reasons, reasons.size), keepsNomination: false };
+}
+
+/** Thousands of pods that are alike may wait, so this is explained once for them. */
+const explained = new WeakMap<Rejections, Preemption>();
+
+function nobodyLower({ nodes }: Snapshot, rejections: Rejections): Preemption {
+  let refusal = explained.get(rejections);
+  if (!refusal) {
+    const reasons = nodes.map(({ name }) => [name, rejections.get(name)?.isFinal === false ? noVictims : notHelpful]);
+    const message = explainRejections(new Map(reasons as [string, Rejection][]), nodes.length);
+    refusal = { node: undefined, message, keepsNomination: false };
+    explained.set(rejections, refusal);
+  }
+  return refusal;
+}
+
+const isEnough = (candidates: readonly Candidate[], wanted: number): boolean =>
+  candidates.length >= wanted && candidates.some(({ broken }) => broken === 0);
+
+function whyNotEligible({ snapshot }: PreemptionDeps, { pod }: Nominated, rejections: Rejections): string | undefined {
+  if (pod.spec.preemptionPolicy === "Never") return "not eligible due to preemptionPolicy=Never.";
+  const nominated = pod.status?.nominatedNodeName;
+  if (!nominated || rejections.get(nominated)?.isFinal) return undefined;
+  const pods = snapshot.get(nominated)?.pods.values() ?? [];
+  const waits = [...pods].some((other) => priorityOf(other) < priorityOf(pod) && endsByPreemption(other));
+  return waits ? "not eligible due to a terminating pod on the nominated node." : undefined;
+}
+
+const endsByPreemption = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined &&
+  (status?.conditions ?? []).some(
+    ({ type, status: value, reason }) =>
+      type === "DisruptionTarget" && value === "True" && reason === "PreemptionByScheduler",
+  );
+
+/** The pods that have to end on one node: as few as possible, and rather those that no budget protects. */
+function victimsOn(deps: PreemptionDeps, preemptor: Nominated, info: NodeInfo): Candidate | Rejection {
+  const { plugins, snapshot, budgets } = deps;
+  const priority = priorityOf(preemptor.pod);
+  const lower = Array.from(info.pods, ([key, pod]) => ({ key, pod })).filter(({ pod }) => priorityOf(pod) < priority);
+  if (lower.length === 0) return noVictims;
+  using node = new WhatIf(plugins, snapshot, preemptor.pod, info);
+  for (const { key, pod } of deps.nominations.rivals(info.name, preemptor.key, priority)) node.add(key, pod);
+  for (const { key, pod } of lower) node.remove(key, pod);
+  const rejection = node.rejection();
+  if (rejection) return rejection;
+  const { breaking, allowed } = splitByBudget(lower.toSorted(moreImportant), budgets);
+  const mustEnd = ({ key, pod }: Nominated): boolean => {
+    node.add(key, pod);
+    if (!node.rejection()) return false;
+    node.remove(key, pod);
+    return true;
+  };
+  const broken = breaking.filter(mustEnd);
+  const victims = [...broken, ...allowed.filter(mustEnd)].sort(moreImportant);
+  return victims.length > 0 ? { node: info.name, victims, broken: broken.length } : noVictims;
+}

@@ -1,0 +1,98 @@
+import { type Pod } from "#api/core/pod.ts";
+import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { type Informer } from "#runtime/informer.ts";
+import { type Rejections } from "../explain.ts";
+import { type SchedulerPlugin } from "../framework.ts";
+import { type Snapshot } from "../snapshot.ts";
+import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
+import { type Preemption, planPreemption } from "./plan-preemption.ts";
+import { clearNominations, type PreemptDeps, preempt } from "./preempt.ts";
+
+export interface PreemptorDeps extends PreemptDeps {
+  readonly plugins: readonly SchedulerPlugin[];
+  readonly snapshot: Snapshot;
+  readonly nominations: Nominations;
+  readonly budgets: Informer<PodDisruptionBudget>;
+  readonly random: () => number;
+}
+
+/** What follows from an attempt to make room for a pod. */
+export interface Outcome {
+  /** Why it was not possible; empty if it was. */
+  readonly message: string;
+  /** The node to nominate in the pod's status; null removes it, and undefined leaves what is there. */
+  readonly nominate: string | null | undefined;
+  readonly victims: readonly Nominated[];
+  /** Ends the victims. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Makes room for pods that fit nowhere, by ending less important ones. */
+export class Preemptor {
+  readonly #deps: PreemptorDeps;
+  /** Pod → the victims that have to be gone before others may end for its sake. */
+  readonly #awaited = new Map<string, readonly string[]>();
+
+  constructor(deps: PreemptorDeps) {
+    this.#deps = deps;
+  }
+
+  /** Decides immediately. The pods of `rejections` do not fit anywhere. */
+  makeRoom(preemptor: Nominated, rejections: Rejections): Outcome {
+    const { budgets, nominations } = this.#deps;
+    if (this.#isWaiting(preemptor.key)) return refused(stillWaiting, undefined);
+    const plan = planPreemption({ ...this.#deps, budgets: budgets.list() }, preemptor, rejections);
+    if (plan.node === undefined) {
+      if (!plan.keepsNomination) nominations.delete(preemptor.key);
+      return refused(plan.message, plan.keepsNomination ? undefined : null);
+    }
+    const lesser = nominations.lesser(plan.node, priorityOf(preemptor.pod));
+    for (const { key } of lesser) nominations.delete(key);
+    nominations.set(preemptor.key, preemptor.pod, plan.node);
+    this.#awaited.set(
+      preemptor.key,
+      plan.victims.map(({ key }) => key),
+    );
+    const run = (signal: AbortSignal) => this.#run(preemptor, plan, { lesser: lesser.map(({ pod }) => pod), signal });
+    return { message: "", nominate: plan.node, victims: plan.victims, run };
+  }
+
+  /** The pod has a node, or is gone. */
+  forget(key: string): void {
+    this.#awaited.delete(key);
+    this.#deps.nominations.delete(key);
+  }
+
+  #isWaiting(key: string): boolean {
+    const awaited = this.#awaited.get(key) ?? [];
+    if (awaited.some((victim) => this.#deps.snapshot.podOf(victim))) return true;
+    this.#awaited.delete(key);
+    return false;
+  }
+
+  async #run(
+    { key, pod: preemptor }: Nominated,
+    { node, victims }: Preemption & { readonly node: string },
+    { lesser, signal }: { readonly lesser: readonly Pod[]; readonly signal: AbortSignal },
+  ): Promise<void> {
+    try {
+      await Promise.all([
+        preempt(this.#deps, { preemptor, node, victims, signal }),
+        clearNominations(this.#deps, lesser, signal),
+      ]);
+    } catch (error) {
+      // The next attempt tries again, perhaps elsewhere.
+      this.#awaited.delete(key);
+      throw error;
+    }
+  }
+}
+
+const stillWaiting = "not eligible due to a terminating pod on the nominated node.";
+
+const refused = (message: string, nominate: null | undefined): Outcome => ({
+  message: `preemption: ${message}`,
+  nominate,
+  victims: [],
+  run: async () => {},
+});

@@ -1,0 +1,100 @@
+import { type Node } from "#api/core/node.ts";
+import { type Pod } from "#api/core/pod.ts";
+import { LruMap } from "#lib/data/lru-map.ts";
+import { type NodeInfo } from "../snapshot.ts";
+import { Domains } from "./domains.ts";
+import { Holders } from "./holders.ts";
+
+/** A set of pods that is counted on each node. */
+export interface PodSet {
+  /** Equal for equal sets. */
+  readonly key: string;
+  /** Whether the set depends on the labels of namespaces. */
+  readonly selectsNamespaces?: boolean;
+  has(pod: Pod): boolean;
+}
+
+interface Counted {
+  readonly set: PodSet;
+  counts: Int32Array;
+}
+
+const maxSets = 256;
+const maxDomains = 64;
+const maxNodeSets = 64;
+
+/**
+ * What plugins need to know about pods on other nodes. Users name the sets of pods and the labels, so the least recently
+ * used ones are dropped. What is kept is updated with every pod and never counted again.
+ */
+export class Topology {
+  readonly holders = new Holders();
+  readonly #nodes: () => Iterable<NodeInfo>;
+  #domains = new LruMap<string, Domains>(maxDomains);
+  readonly #sets = new LruMap<string, Counted>(maxSets);
+  #nodeSets = new LruMap<string, Uint8Array>(maxNodeSets);
+
+  constructor(nodes: () => Iterable<NodeInfo>) {
+    this.#nodes = nodes;
+  }
+
+  domains(key: string): Domains {
+    let domains = this.#domains.get(key);
+    if (!domains) {
+      domains = new Domains(key, this.#nodes());
+      this.#domains.set(key, domains);
+    }
+    return domains;
+  }
+
+  /** Slot → how many pods of the set are on the node. Slots beyond its end have none. */
+  counts(set: PodSet): Int32Array {
+    let counted = this.#sets.get(set.key);
+    if (!counted) {
+      counted = { set, counts: new Int32Array(0) };
+      for (const info of this.#nodes()) for (const pod of info.pods.values()) count(counted, info.slot, pod, 1);
+      this.#sets.set(set.key, counted);
+    }
+    return counted.counts;
+  }
+
+  /** Slot → 1 if the node belongs to the set. */
+  nodesIn(key: string, has: (node: Node) => boolean): Uint8Array {
+    let nodes = this.#nodeSets.get(key);
+    if (!nodes) {
+      let slots = 0;
+      for (const { slot } of this.#nodes()) slots = Math.max(slots, slot + 1);
+      nodes = new Uint8Array(slots);
+      for (const { slot, node } of this.#nodes()) nodes[slot] = node && has(node) ? 1 : 0;
+      this.#nodeSets.set(key, nodes);
+    }
+    return nodes;
+  }
+
+  podChanged(pod: Pod, { slot }: NodeInfo, sign: 1 | -1): void {
+    this.holders.add(pod, slot, sign);
+    for (const counted of this.#sets.values()) count(counted, slot, pod, sign);
+  }
+
+  nodeChanged(info: NodeInfo): void {
+    this.#nodeSets = new LruMap(maxNodeSets);
+    // The values of nodes that are gone are forgotten with the numbers of the domains.
+    if (!info.node) this.#domains = new LruMap(maxDomains);
+    else for (const domains of this.#domains.values()) domains.set(info);
+  }
+
+  namespacesChanged(): void {
+    this.holders.forget();
+    for (const { set } of [...this.#sets.values()]) if (set.selectsNamespaces) this.#sets.delete(set.key);
+  }
+}
+
+function count(counted: Counted, slot: number, pod: Pod, sign: 1 | -1): void {
+  if (!counted.set.has(pod)) return;
+  if (slot >= counted.counts.length) {
+    const larger = new Int32Array(Math.max(slot + 1, 2 * counted.counts.length));
+    larger.set(counted.counts);
+    counted.counts = larger;
+  }
+  counted.counts[slot] = (counted.counts[slot] ?? 0) + sign;
+}
