@@ -26,7 +26,10 @@ const lazy = [
   "src/kubelet/",
   "src/server/audit/",
   "src/server/authenticate/oidc/",
+  "src/server/custom/conversion/",
   "src/server/encrypt/kms/",
+  "src/server/usage/",
+  "src/server/webhook/",
   "src/store/etcd/",
   "src/why/",
 ];

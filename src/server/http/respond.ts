@@ -89,7 +89,7 @@ export function render(answer: Answer, options: RenderOptions): Wire | Promise<W
 
 const notTransformable = (): StatusError =>
   notAcceptable(
-    "this response has no metadata, so it cannot be a table or a partial object: accept application/json too",
+    "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
   );
 
 type ObjectAnswer = Extract<Answer, { type: "object" }>;
@@ -185,8 +185,9 @@ async function listMessage({ resource, items, list }: ListAnswer, options: Rende
   return body(200, "protobuf", encodeListEnvelope(apiVersion, kind, meta, slices.flat()));
 }
 
+/** Lists of what is not stored have no version. */
 const listMetadata = ({ resourceVersion, continue: token, remainingItemCount }: ListFacts) => ({
-  resourceVersion,
+  ...(resourceVersion ? { resourceVersion } : {}),
   ...(token ? { continue: token } : {}),
   ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
 });
