@@ -63,15 +63,11 @@ function* compareStatus(upstream: StatusBody, ours: StatusBody): Generator<Diffe
   yield* compareTrees(theirDetails, myDetails, "details");
   const differing = [...compareSets("cause", [...new Set(theirs.map(causeText))], [...new Set(mine.map(causeText))])];
   yield* differing;
-  if (differing.length === 0 && theirs.length !== mine.length) {
-    yield { kind: "repeated causes", upstream: String(theirs.length), ours: String(mine.length) };
-    if (message === myMessage) return;
-  }
-  if (differing.length === 0 && !isDeepStrictEqual(theirs, mine)) {
-    yield { kind: "order of causes", upstream: message, ours: myMessage };
-  } else if (differing.length === 0 && message !== myMessage) {
-    yield { kind: `message ${generic(message)}`, upstream: message, ours: myMessage };
-  }
+  if (differing.length > 0) return;
+  // The message lists the causes, so it says nothing more.
+  if (theirs.length !== mine.length) yield { kind: "repeated causes", upstream: message, ours: myMessage };
+  else if (!isDeepStrictEqual(theirs, mine)) yield { kind: "order of causes", upstream: message, ours: myMessage };
+  else if (message !== myMessage) yield { kind: `message ${generic(message)}`, upstream: message, ours: myMessage };
 }
 
 const causeText = ({ reason, field, message }: Cause): string => `${field}: ${reason}: ${message}`;

@@ -56,6 +56,11 @@ const explanations: readonly Explanation[] = [
     explains: (_, { name }) => name === "list bad continue",
   },
   {
+    reason: "a body that cannot be parsed is refused without Go's words",
+    explains: ({ upstream, ours }) =>
+      [upstream, ours].every((text) => text.startsWith("the object provided is unrecognized (must be of type ")),
+  },
+  {
     reason: "upstream's server panics",
     explains: ({ kind }, { forMs }) => kind.startsWith("code 0,") && forMs === undefined,
   },

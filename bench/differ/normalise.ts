@@ -50,6 +50,8 @@ export function normaliseText(text: string): string {
     .replace(/\b3\d{4}\/(TCP|UDP)/g, "<node port>/$1")
     .replace(/X509SHA256=[0-9a-f]+/g, "<credential>")
     .replace(/\b(made-|Made_)[a-z0-9]{5}/g, "$1<random>")
+    .replace(/in record \(\d+\)/, "in record (<rv>)")
+    .replace(/Key: \/registry\//, "Key: /")
     .replace(/, current: \d+/, ", current: <rv>")
     .replace(/(resourceVersion|resource version)(:|=| )+"?\d+"?/gi, "$1 <rv>");
 }

@@ -5,7 +5,7 @@ import { type ApiObject, apiVersionOf, type InputOf, type Resource } from "#api/
 import { ipAllocator, ipFamilyLabel, ipManagedByLabel } from "#api/well-known.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { type Informer } from "#runtime/informer.ts";
-import { type Typed } from "#server/objects/objects.ts";
+import { type Typed } from "#server/objects/beside.ts";
 import { isIpKey, type Key, nameOfClaim } from "./held.ts";
 import { NodePortClaim } from "./node-port-claim.ts";
 

@@ -2,7 +2,7 @@ import { Service } from "#api/core/service.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Informer } from "#runtime/informer.ts";
-import { type Beside } from "#server/objects/objects.ts";
+import { type Beside } from "#server/objects/beside.ts";
 import { type ClaimInformers, claimOf, newClaim } from "./claim-objects.ts";
 import { heldBy, isIpKey, type Key, nameOfClaim } from "./held.ts";
 import { type UsableRanges } from "./usable-ranges.ts";

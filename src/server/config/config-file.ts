@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { type Cursor, faultsIn } from "#api/cursor.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { parseYaml } from "#lib/text/yaml.ts";
+import { parseYaml } from "#lib/yaml/yaml.ts";
 import { check } from "#schema/check.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { decode } from "#schema/json/decode.ts";

@@ -1,8 +1,8 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, tooLarge, tooManyRequests, unsupportedMediaType } from "#api/status.ts";
 import { nextTurn } from "#lib/async/turns.ts";
-import { YamlError, yamlToJson } from "#lib/text/yaml.ts";
-import { YamlBusyError } from "#lib/text/yaml-pool.ts";
+import { YamlError, yamlToJson } from "#lib/yaml/yaml.ts";
+import { YamlBusyError } from "#lib/yaml/yaml-pool.ts";
 import { decode } from "#schema/json/decode.ts";
 import { DecodeError, TooManyValues } from "#schema/json/decode-error.ts";
 import { duplicateKeys, parseJson } from "#schema/json/json.ts";

@@ -1,28 +1,20 @@
 import { randomUUID } from "node:crypto";
-import { convertOne } from "#api/conversion.ts";
-import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
-import { alreadyExists, notFound, StatusError, serviceUnavailable, tooLarge } from "#api/status.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { alreadyExists, notFound } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { Turns } from "#lib/async/turns.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type LocalInformers, localInformers } from "#runtime/local-informers.ts";
 import { bodyTooLarge, maxBodyBytes } from "#server/http/limits.ts";
-import {
-  type Change,
-  type Committed,
-  type Refused,
-  type Store,
-  type StoreEvent,
-  StoreTimeoutError,
-  StoreUnavailableError,
-  ValueTooLargeError,
-} from "#store/store.ts";
+import { type Change, type Committed, type Refused, type Store, type StoreEvent } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
+import { type Beside, BesideRefused, type Typed } from "./beside.ts";
 import { commitInParts } from "./commit-in-parts.ts";
 import { ConvertedStore } from "./converted-store.ts";
 import { atRevision, codecOf, EncodedObject, startsWith, textOf, toStoredBytes, toStoredText } from "./encode-once.ts";
+import { statusOf, storedForm } from "./store-terms.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 
 export interface ObjectsDeps {
@@ -41,24 +33,6 @@ export interface ObjectsDeps {
   readonly eventTtlSeconds?: number | undefined;
   /** Whether the stored value of a key was encrypted with a key that is no longer the first. */
   isStale?(key: string): Promise<boolean>;
-}
-
-/** Objects that are written in the same commit as another one, or not at all. */
-export interface Beside {
-  /** New ones. */
-  readonly create: readonly Typed[];
-  /** Those to remove, at the version that was read. */
-  readonly remove: readonly Typed[];
-}
-
-export interface Typed {
-  readonly resource: Resource;
-  readonly object: ApiObject;
-}
-
-/** An object beside the one to write was not as expected: it exists already, or it has changed. */
-export class BesideRefused extends Error {
-  override readonly name = "BesideRefused";
 }
 
 /** One object of a commit. */
@@ -389,22 +363,6 @@ export class Objects implements AsyncDisposable {
     // A kind that has changed meanwhile may see the object differently.
     return written.resource === reader ? written.object : undefined;
   }
-}
-
-/** The object in the version that is stored. */
-function storedForm(resource: Resource, object: ApiObject): ApiObject | Promise<ApiObject> {
-  const { storedAs, conversion } = resource;
-  if (!storedAs) return object;
-  if (!conversion) return storedAs.toStored(object);
-  return convertOne(conversion, object, apiVersionOf(storedAs.resource)).then((made) => storedAs.toStored(made));
-}
-
-/** What the client gets if the store refuses. */
-function statusOf(error: unknown): unknown {
-  if (error instanceof StoreUnavailableError) return serviceUnavailable(error.message, { cause: error });
-  if (error instanceof StoreTimeoutError) return new StatusError("Timeout", error.message, {}, { cause: error });
-  if (error instanceof ValueTooLargeError) return tooLarge(error.message);
-  return error;
 }
 
 const nameOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`;

@@ -3,7 +3,8 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Admission } from "#server/admission/chain.ts";
 import { type OptionsKind, type WriteOptions, writeOptions } from "#server/input/options.ts";
-import { type Beside, type Objects } from "#server/objects/objects.ts";
+import { type Beside } from "#server/objects/beside.ts";
+import { type Objects } from "#server/objects/objects.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
 import { type Context } from "#server/request/pipeline.ts";
 

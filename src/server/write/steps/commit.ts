@@ -1,8 +1,8 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { alreadyExists } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
+import { type Beside, BesideRefused } from "#server/objects/beside.ts";
 import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
-import { type Beside, BesideRefused } from "#server/objects/objects.ts";
 import { type Write, type WriteDeps } from "../write.ts";
 import { settleManagedFields } from "./managed-fields.ts";
 

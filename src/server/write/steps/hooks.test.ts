@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BesideRefused } from "#server/objects/objects.ts";
+import { BesideRefused } from "#server/objects/beside.ts";
 import { type Write, type WriteHook } from "../write.ts";
 import { withHooks } from "./hooks.ts";
 

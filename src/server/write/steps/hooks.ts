@@ -1,5 +1,5 @@
 import { staleObject } from "#api/status.ts";
-import { type Beside, BesideRefused } from "#server/objects/objects.ts";
+import { type Beside, BesideRefused } from "#server/objects/beside.ts";
 import { type Claim, type Version, type Write, type WriteDeps } from "../write.ts";
 
 const maxAttempts = 20;

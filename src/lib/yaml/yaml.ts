@@ -1,5 +1,5 @@
 import type { Document, DocumentOptions, ParseOptions, ScalarTag, SchemaOptions, Tags, YAMLMap } from "yaml";
-import { messageOf } from "./message-of.ts";
+import { messageOf } from "../text/message-of.ts";
 import { type YamlAnswer, YamlPool } from "./yaml-pool.ts";
 
 /** Text that is not YAML, or YAML that JSON cannot express. */

@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import { messageOf } from "./message-of.ts";
+import { messageOf } from "../text/message-of.ts";
 import { formatYamlHere, jsonOf, parseYaml } from "./yaml.ts";
 import { type YamlAnswer, type YamlJob } from "./yaml-pool.ts";
 
