@@ -54,6 +54,7 @@ export function controllersTask(settings: ControllerSettings, parts: Controllers
     informers: api.informers,
     recorder: api.recorder,
     kinds: api.resources,
+    remoteKinds: api.remote,
     ...{ clock, log, legacyTokens, nodeLifecycle },
     ...(clusterCidr ? { clusterCidr } : {}),
     rootCa: certificates.pki.authority.certificate,
