@@ -7,8 +7,8 @@ import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Endpoint } from "#server/dispatch.ts";
 import { type Objects } from "#server/objects/objects.ts";
-import type { UsageService } from "./usage-endpoints.ts";
-import type { ReadNodeMetrics } from "./usage-scraper.ts";
+import type { UsageService } from "./usage/usage-endpoints.ts";
+import type { ReadNodeMetrics } from "./usage/usage-scraper.ts";
 
 /** Serves `metrics.k8s.io`, unless an APIService names another server for it, such as upstream's metrics server. */
 export interface NodeUsage extends AsyncDisposable {
@@ -37,7 +37,7 @@ export function openNodeUsage(
   if (!nodeMetrics) return { kinds: [], computed: new Map(), async [Symbol.asyncDispose]() {} };
   let service: Promise<UsageService> | undefined;
   const open = async (): Promise<UsageService> => {
-    const { openUsageService } = await import("./usage-endpoints.ts");
+    const { openUsageService } = await import("./usage/usage-endpoints.ts");
     const read = await nodeMetrics(objects);
     return openUsageService({ nodes: informers.of(Node), pods: informers.of(Pod), clock, log, read });
   };
