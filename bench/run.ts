@@ -20,6 +20,8 @@ const scenarios: readonly Scenario[] = [create, get, list, churn, watch, schedul
 /** Benches with their own flags: `npm run bench -- NAME …`. Each is imported when it is used. */
 const others: Record<string, (args: readonly string[]) => Promise<void>> = {
   attacks: async (args) => (await import("./attacks/run.ts")).runAttacks(args),
+  crds: async (args) => (await import("./crds.ts")).runCrds(args),
+  differ: async (args) => (await import("./differ/run.ts")).runDiffer(args),
   "etcd-kills": async (args) => (await import("./etcd-kills.ts")).runEtcdKills(args),
   expressions: async () => (await import("./expressions.ts")).runExpressions(),
   fairness: async (args) => (await import("./fairness.ts")).runFairness(args),
@@ -149,8 +151,12 @@ else if (flags.help) {
   );
   process.stdout.write("  [--objects N] [--idle-ms N]\n");
   process.stdout.write("npm run bench -- attacks [--only NAME,NAME] [--seconds N] [--rest N] [--json]\n");
+  process.stdout.write("npm run bench -- crds [--definitions N] [--objects N] [--turns]\n");
   process.stdout.write(
     "npm run bench -- fairness [--clients N] [--strangers N] [--pods N] [--seconds N] [--unfair] [--json]\n",
+  );
+  process.stdout.write(
+    "npm run bench -- differ --upstream KUBECONFIG [--seed N] [--per-kind N] [--only TEXT] [--show N]\n",
   );
   process.stdout.write("npm run bench -- pod-churn [--pods N] [--kills N] [--together N] [--seed N]\n");
   process.stdout.write("npm run bench -- soak [--minutes N] [--width N] [--every SECONDS]\n");

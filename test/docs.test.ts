@@ -5,6 +5,8 @@ import path from "node:path";
 import { test } from "node:test";
 import { allResources } from "#api/all.ts";
 import { commands } from "#cli/main.ts";
+import { controllerNames } from "#controllers/all.ts";
+import { upstreamControllers } from "#controllers/choose-controllers.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { maxDepth, maxMembers, maxValues } from "#schema/json/decode-error.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
@@ -232,7 +234,7 @@ test("docs/supported.md lists the admission plugins in their order", () => {
   const plugins = builtInAdmission({
     informers,
     resources: new ResourceRegistry(allResources),
-    scaleOf: (_, object) => object,
+    views: { scaleOf: (_, object) => object, setScale: () => undefined },
     clock,
     random: seededRandom(1),
     rbac,
@@ -271,6 +273,13 @@ test("docs/controllers.md lists every controller that runs", () => {
     [],
   );
   assert(run.length > 10);
+});
+
+test("docs/controllers.md tells which of upstream's controllers do not run", () => {
+  const rows = rowsOf(sectionsOf("docs/controllers.md").get("Choosing controllers") ?? "");
+  const absent = rows.flatMap(([name = ""]) => /^`?([a-z-]+-controller)`?$/.exec(name)?.[1] ?? []);
+
+  assert.deepEqual([...absent, ...controllerNames].toSorted(), [...upstreamControllers.keys()].toSorted());
 });
 
 test("docs/seeing.md numbers the hops as the traces do", () => {

@@ -270,7 +270,7 @@ suite("a request that cannot be served says why", () => {
     assertTold(await ask({ path: configMaps, body: { ...configMap, apiVersion: "apps/v1" } }), [
       400,
       "BadRequest",
-      "the API version in the data (apps/v1) does not match the expected API version (v1)",
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "apps/v1" in scheme "pkg/runtime/scheme.go:111"',
     ]);
     assertTold(await ask({ path: configMaps, body: { ...configMap, metadata: { name: "a", namespace: "other" } } }), [
       400,

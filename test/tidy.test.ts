@@ -23,6 +23,7 @@ const layers: Record<string, readonly string[]> = {
   controllers: ["lib", "api", "client", "runtime", "trace"],
   scheduler: ["lib", "api", "client", "runtime", "trace"],
   kubelet: ["lib", "schema", "api", "client", "runtime", "trace"],
+  provisioner: ["lib", "api", "client", "runtime", "trace"],
   proxy: ["lib", "api", "client", "runtime", "trace"],
   dns: ["lib", "api", "client", "runtime", "trace"],
   why: ["lib", "api", "client", "runtime", "trace"],

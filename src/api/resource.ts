@@ -1,4 +1,5 @@
 import { type Fields, type InferFields, type ObjectSchema, object } from "#schema/schema.ts";
+import type { Conversion } from "./conversion.ts";
 import { type Cursor } from "./cursor.ts";
 import { type UserInfo } from "./exchange.ts";
 import { dns1123Subdomain } from "./meta/names.ts";
@@ -52,7 +53,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly returnsDeleted?: boolean;
   /** It owns nothing and nothing owns it: it is deleted at once, and the garbage collector does not watch it. */
   readonly hasNoDependents?: boolean;
-  /** A deletion that does not say what becomes of its dependents leaves them alone, and answers with this warning. */
+  /** A deletion that does not say what becomes of its dependents leaves them alone, and answers with this warning, if any. */
   readonly orphansDependents?: string;
   /** It is written so often that traces of these writes would push all others out of memory. */
   readonly isUntraced?: boolean;
@@ -72,6 +73,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly storagePrefix: string;
   /** For a second version of another Resource. The store keeps that other one; these functions convert. */
   readonly storedAs?: StoredAs<T> | undefined;
+  /** How a webhook converts its objects to and from other versions; undefined if the versions convert by themselves. */
+  readonly conversion?: Conversion | undefined;
   /** Another server serves it: there is no local copy, and that server may not answer. */
   readonly isRemote?: true;
   /** It has no protobuf form. */
@@ -82,6 +85,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly keptAsBytes?: boolean;
   /** For a kind that can change: changes with everything that it is made of. */
   readonly digest?: string;
+  /** Its objects are computed when they are read. Nothing of it is stored, so it can be neither written nor watched. */
+  readonly isComputed?: boolean;
   /** Ready-made OpenAPI, for a kind that was not declared in our schema language. */
   readonly definition?: Record<string, unknown>;
 
@@ -99,6 +104,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForUpdate?(object: T, old: T): void;
   /** The same for the status subresource, after everything but status was taken from `old`. */
   prepareForStatusUpdate?(object: T, old: T, writer?: Writer): void;
+  /** Prepares what validation needs, a little in each turn of the event loop; undefined once that is done. */
+  prepareValidation?(): Promise<void> | undefined;
   /** Every fault that the schema's own checks cannot see. */
   validate?(at: Cursor<T>): void;
   /** Faults that only a new object can have; `validate` has run too. */

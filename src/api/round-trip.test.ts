@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { equal } from "#lib/data/equal.ts";
-import { formatYaml, parseYaml } from "#lib/text/yaml.ts";
+import { formatYaml, parseYaml } from "#lib/yaml/yaml.ts";
 import { decode } from "#schema/json/decode.ts";
 import { duplicateKeys, parseJson } from "#schema/json/json.ts";
 import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";

@@ -170,7 +170,7 @@ export function invalid(
   const details = {
     ...(name ? { name } : {}),
     ...(resource.group ? { group: resource.group } : {}),
-    kind: resource.kind,
+    ...(resource.kind ? { kind: resource.kind } : {}),
   };
   return new StatusError("Invalid", `${kind} ${JSON.stringify(name)} is invalid: ${text}`, { ...details, causes });
 }

@@ -14,6 +14,21 @@ export const serviceNameLabel = "kubernetes.io/service-name";
 export const managedByLabel = "endpointslice.kubernetes.io/managed-by";
 export const headlessLabel = "service.kubernetes.io/headless";
 
+/** Label of Endpoints: the controller that manages them. */
+export const endpointsManagedByLabel = "endpoints.kubernetes.io/managed-by";
+/** On Endpoints, with the value "true": they are not copied into EndpointSlices. */
+export const skipMirrorLabel = "endpointslice.kubernetes.io/skip-mirror";
+/** On Endpoints that are no endpoints but the lock of a leader election, as old clients make them. */
+export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
+/** On Endpoints and EndpointSlices: when the change happened that they show. */
+export const triggerTimeAnnotation = "endpoints.kubernetes.io/last-change-trigger-time";
+
+/** Labels of IPAddresses: who manages them, and their IP family. */
+export const ipManagedByLabel = "ipaddress.kubernetes.io/managed-by";
+export const ipFamilyLabel = "ipaddress.kubernetes.io/ip-family";
+/** Manages the IPAddresses of services: the API server. */
+export const ipAllocator = "ipallocator.k8s.io";
+
 /** On a namespace: its claims may ask for devices that others use, to administer them. */
 export const adminAccessLabel = "resource.kubernetes.io/admin-access";
 
@@ -36,6 +51,8 @@ export const defaultIngressClassAnnotation = "ingressclass.kubernetes.io/is-defa
 /** On the bookmark that follows the initial events of a watch. */
 export const initialEventsEndAnnotation = "k8s.io/initial-events-end";
 
+/** Keeps a ServiceCIDR until no service has an address that only this range contains. */
+export const serviceCidrFinalizer = "networking.k8s.io/service-cidr-finalizer";
 /** Finalizers that keep claims, volumes and attribute classes until nothing uses them. */
 export const claimProtectionFinalizer = "kubernetes.io/pvc-protection";
 export const volumeProtectionFinalizer = "kubernetes.io/pv-protection";
@@ -46,3 +63,14 @@ export const nodeLeaseNamespace = "kube-node-lease";
 
 /** Directory in containers that holds the token of their pod. */
 export const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** On a Secret with a token of a service account: the day when it was last used, and since when it is not valid. */
+export const lastUsedLabel = "kubernetes.io/legacy-token-last-used";
+export const invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since";
+/** The config map that says since when uses of such tokens are noted. */
+export const legacyTokenTracking = {
+  namespace: "kube-system",
+  name: "kube-apiserver-legacy-service-account-token-tracking",
+} as const;
+/** On a Node: for how many seconds its kubelet may keep what pods read, in a cluster of this size. */
+export const nodeTtlAnnotation = "node.alpha.kubernetes.io/ttl";

@@ -8,10 +8,11 @@ import {
   requestResourceValue,
   resourceCheckType,
 } from "./authorizer.ts";
-import { jsonPatchLibrary, kubernetesEnvironment, perCallLimit } from "./environment.ts";
+import { kubernetesEnvironment, perCallLimit } from "./environment.ts";
+import { patchTypes } from "./patch-types.ts";
 
 const environment = kubernetesEnvironment().extend({
-  libraries: [jsonPatchLibrary],
+  ...patchTypes,
   variables: { authorizer: authorizerType, "authorizer.requestResource": resourceCheckType },
 });
 const access: AccessCheck = {

@@ -1,5 +1,4 @@
 import { Environment } from "#cel/declare/environment.ts";
-import { type Library, overload } from "#cel/declare/function.ts";
 import { listLibrary } from "#cel/library/lists.ts";
 import { localizedClauses } from "#cel/library/localized-format.ts";
 import { optionalLibrary } from "#cel/library/optionals.ts";
@@ -8,7 +7,6 @@ import { setLibrary } from "#cel/library/sets.ts";
 import { standardLibrary } from "#cel/library/standard.ts";
 import { createStringLibrary } from "#cel/library/strings.ts";
 import { twoVariableLibrary } from "#cel/library/two-variables.ts";
-import { stringType } from "#cel/types/type.ts";
 import { addressLibrary } from "./addresses.ts";
 import { authorizerLibrary } from "./authorizer.ts";
 import { kubernetesCosts } from "./costs.ts";
@@ -50,18 +48,3 @@ export function kubernetesEnvironment(): Environment {
   });
   return base;
 }
-
-/** For policies that change objects: a key of a JSON patch with its slashes escaped. */
-export const jsonPatchLibrary: Library = {
-  functions: [
-    {
-      name: "jsonpatch.escapeKey",
-      overloads: [
-        overload("string_jsonpatch_escapeKey_string", [stringType], stringType, (meter, key) => {
-          meter.allocate(2 * (key as string).length);
-          return (key as string).replaceAll("~", "~0").replaceAll("/", "~1");
-        }),
-      ],
-    },
-  ],
-};

@@ -18,3 +18,14 @@ export function escapeName(name: string): string | undefined {
   if (reserved.has(name)) return `__${name}__`;
   return name.replace(/__|[./-]/g, (part) => escapes[part] ?? part);
 }
+
+const unescapes: ReadonlyMap<string, string> = new Map(
+  Object.entries(escapes).map(([part, escaped]) => [escaped, part]),
+);
+
+/** The name that an escaped one stands for. */
+export function unescapeName(escaped: string): string {
+  const word = escaped.startsWith("__") && escaped.endsWith("__") ? escaped.slice(2, -2) : "";
+  if (reserved.has(word)) return word;
+  return escaped.replace(/__(?:underscores|dot|dash|slash)__/g, (part) => unescapes.get(part) ?? part);
+}

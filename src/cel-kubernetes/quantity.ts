@@ -4,7 +4,7 @@ import { boolType, doubleType, intType, stringType, structType, type Type } from
 import { int64 } from "#cel/values/integer.ts";
 import { CelError, Double, type Integer, isError, OpaqueValue, type Value } from "#cel/values/value.ts";
 
-const quantityType: Type = structType("kubernetes.Quantity", { field: () => undefined });
+export const quantityType: Type = structType("kubernetes.Quantity", { field: () => undefined });
 const nanosPerUnit = 1_000_000_000n;
 
 /** An amount such as `1.5Gi`, exact to billionths. */

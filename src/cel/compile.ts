@@ -7,7 +7,7 @@ import type { Range, SizeHints } from "./declare/estimate.ts";
 import { CostExceeded } from "./declare/meter.ts";
 import { Frame, type Run, type Variables } from "./run/frame.ts";
 import { planExpression } from "./run/planner.ts";
-import type { Node } from "./syntax/ast.ts";
+import { type Node, namesIn, readsField } from "./syntax/ast.ts";
 import { parse } from "./syntax/parser.ts";
 import { type Issue, renderIssues } from "./syntax/source.ts";
 import type { Type } from "./types/type.ts";
@@ -55,6 +55,25 @@ const usedBy = ({ cost, worked }: Frame): Used => ({ cost, work: worked });
 
 const tooDeep = "operation cancelled: value is nested too deeply";
 
+function evaluate(run: Run, variables: Variables, costLimit: number): Outcome {
+  const frame = new Frame(variables, costLimit);
+  try {
+    const value = run(frame);
+    return isError(value) ? { error: value.message, ...usedBy(frame) } : { value, ...usedBy(frame) };
+  } catch (error) {
+    if (error instanceof CostExceeded) return { error: error.message, ...usedBy(frame), isOverBudget: true };
+    // Data may be nested as deep as a request allows, which is deeper than a comparison can follow.
+    if (error instanceof RangeError) return { error: tooDeep, ...usedBy(frame) };
+    throw error;
+  }
+}
+
+/** A path of names in an expression. */
+export interface NamedPart {
+  readonly name: string;
+  evaluate(variables: Variables, costLimit: number): Outcome;
+}
+
 /** An expression that is ready to run, any number of times. */
 export class Program {
   /** The type of the result. */
@@ -72,16 +91,23 @@ export class Program {
 
   /** Runs the expression until it ends or has cost more than the limit. It never throws for what an expression does. */
   evaluate(variables: Variables, costLimit: number): Outcome {
-    const frame = new Frame(variables, costLimit);
-    try {
-      const value = this.#run(frame);
-      return isError(value) ? { error: value.message, ...usedBy(frame) } : { value, ...usedBy(frame) };
-    } catch (error) {
-      if (error instanceof CostExceeded) return { error: error.message, ...usedBy(frame), isOverBudget: true };
-      // Data may be nested as deep as a request allows, which is deeper than a comparison can follow.
-      if (error instanceof RangeError) return { error: tooDeep, ...usedBy(frame) };
-      throw error;
+    return evaluate(this.#run, variables, costLimit);
+  }
+
+  /** The longest paths of names in the expression, such as `object.spec.replicas`, each once. */
+  *namedParts(): Iterable<NamedPart> {
+    const seen = new Set<string>();
+    for (const { name, node } of namesIn(this.#node)) {
+      if (seen.has(name)) continue;
+      seen.add(name);
+      const run = planExpression(this.#environment, node);
+      yield { name, evaluate: (variables, costLimit) => evaluate(run, variables, costLimit) };
     }
+  }
+
+  /** Whether the expression reads a field of a variable: `claims.email` or `claims.?email`. */
+  reads(variable: string, field: string): boolean {
+    return readsField(this.#node, variable, field);
   }
 
   /** What the expression may cost, given how large its data may be. */

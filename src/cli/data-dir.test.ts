@@ -12,7 +12,8 @@ const record = { pid: process.pid, url: "https://127.0.0.1:6443", nodeName: "n",
 test("removeClusterData() removes Orlop's files and keeps all others", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const dataDir = path.join(dir.path, "data");
-  for (const name of ["pods/x", "seccomp", "manifests"]) await mkdir(path.join(dataDir, name), { recursive: true });
+  for (const name of ["pods/x", "volumes/pvc-1/deep", "seccomp", "manifests"])
+    await mkdir(path.join(dataDir, name), { recursive: true });
   await writeFile(path.join(dataDir, "manifests", "etcd.yaml"), "a static pod");
   await writeFile(path.join(dataDir, "thesis.txt"), "precious");
   const before = await hasClusterData(dataDir);

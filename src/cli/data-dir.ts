@@ -1,5 +1,6 @@
 import { readdir, rm, rmdir } from "node:fs/promises";
 import path from "node:path";
+import { removeTree } from "#lib/fs/remove-tree.ts";
 
 /** Everything that Orlop puts into a data directory. Anything else there belongs to somebody else. */
 const ours = [
@@ -39,6 +40,8 @@ export async function hasClusterData(dataDir: string): Promise<boolean> {
 /** Removes Orlop's data, and the directory itself if it is then empty. Resolves with the files that remain. */
 export async function removeClusterData(dataDir: string): Promise<string[]> {
   await Promise.all(ours.map((name) => rm(path.join(dataDir, name), { recursive: true, force: true })));
+  // Pods wrote into volumes, so directories in there may be of any depth.
+  await removeTree(path.join(dataDir, "volumes"));
   await Promise.all(theirs.map((name) => rmdir(path.join(dataDir, name)).catch(() => undefined)));
   const left = await readdir(dataDir).catch(() => []);
   // A directory that is in use, such as a mount point, stays, but it is empty.

@@ -73,6 +73,7 @@ const forUsers = new Set([
   "PkiError",
   "KubeconfigError",
   "ConfigFileError",
+  "ControllerChoiceError",
   "PluginChoiceError",
   "DataDirectoryError",
   "EtcdError",

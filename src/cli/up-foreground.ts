@@ -1,6 +1,6 @@
 import { Node } from "#api/core/node.ts";
 import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
-import { dnsUser, nodeUser } from "#cluster/identities.ts";
+import { dnsUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
 import { runNode } from "#cluster/node.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
@@ -87,11 +87,12 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     dataDir: values.dataDir,
     clusterCidr: values["cluster-cidr"],
     serviceCidr: values["service-cidr"],
-    dnsAddress: serviceAddress(values["service-cidr"], 10),
+    dnsAddress: serviceAddress([values["service-cidr"]], 10),
     kubeletPort: Number(values["kubelet-port"]),
     apiPort: plane.port,
     client: plane.clientFor(nodeUser(nodeName)),
     dnsClient: plane.clientFor(dnsUser),
+    provisionerClient: plane.clientFor(provisionerUser),
     informers: plane.api.informers,
     recorder: plane.api.recorder,
     certificates: plane.certificates,

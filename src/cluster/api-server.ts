@@ -2,14 +2,13 @@ import { allResources } from "#api/all.ts";
 import { APIService } from "#api/apiregistration/api-service.ts";
 import { Service } from "#api/core/service.ts";
 import { type UserInfo } from "#api/exchange.ts";
+import { IPAddress } from "#api/networking/ip-address.ts";
+import { ServiceCIDR } from "#api/networking/service-cidr.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { localClient } from "#client/transport/local.ts";
-import { type Clock } from "#lib/async/clock.ts";
-import { type SigningKey } from "#lib/crypto/jwt.ts";
 import { type Random } from "#lib/data/random.ts";
-import { type Log } from "#lib/process/log.ts";
 import { Metrics } from "#lib/process/metrics.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
@@ -18,24 +17,18 @@ import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { checkSelectors } from "#server/admission/devices/selector-hook.ts";
 import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { checkConditions } from "#server/admission/webhooks/check-conditions.ts";
+import { NodePortClaim } from "#server/allocate/node-port-claim.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import type { ServerAudit } from "#server/audit/auditor.ts";
-import { anonymous } from "#server/authenticate/anonymous.ts";
-import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
-import { clientCertificate } from "#server/authenticate/client-certificate.ts";
-import { inProcess } from "#server/authenticate/in-process.ts";
-import { serviceAccountTokens } from "#server/authenticate/service-account.ts";
+import { type LegacyTokenUses } from "#server/authenticate/legacy-token-uses.ts";
 import { splitServiceAccountName } from "#server/authenticate/service-account-claims.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { controllerRoleTexts } from "#server/authorize/bootstrap/bootstrap-controllers.ts";
-import { createLoopback } from "#server/authorize/loopback.ts";
 import { mayCreate } from "#server/authorize/may-create.ts";
-import { createNodeAuthorizer } from "#server/authorize/node.ts";
-import { privileged } from "#server/authorize/privileged.ts";
-import { createRbac } from "#server/authorize/rbac.ts";
 import { createExplainRefusal } from "#server/authorize/roles-that-allow.ts";
 import { checkDefinitions } from "#server/custom/definition-hook.ts";
 import { ApiOrder } from "#server/discovery/api-order.ts";
@@ -49,6 +42,7 @@ import type { ClientIdentity } from "#server/extension/connections.ts";
 import { assembleFairness, defaultInFlight, type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { answerFlowDumps } from "#server/flowcontrol/dump.ts";
 import { type FlowControl } from "#server/flowcontrol/flow-control.ts";
+import { type NodeUsageOptions, openNodeUsage } from "#server/node-usage.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
@@ -68,23 +62,16 @@ import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { RevisionTraces } from "#trace/revision-traces.ts";
 import { type Trace } from "#trace/trace.ts";
-import { type AccountSettings, defaultIssuer } from "./security/account-settings.ts";
-import { type LoadedSecurity } from "./security/load-security.ts";
+import { type AccountSettings } from "./security/account-settings.ts";
+import { type AssembledSecurity, assembleSecurity, type SecurityOptions } from "./security/assemble-security.ts";
 import { serviceResolver, startFollowers } from "./start-followers.ts";
 
-export interface AssembleOptions {
+export interface AssembleOptions extends SecurityOptions, NodeUsageOptions {
   readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly random: Random;
   /** Makes the uids of objects; random by default. */
   newUid?(): string;
-  /** Signs service-account tokens. */
-  readonly signingKey: SigningKey;
   readonly serverAddress: string;
-  readonly tokens?: readonly TokenAuthenticator[];
-  /** Who may call and what they may do, if it is not the default. */
-  readonly security?: LoadedSecurity;
   readonly serviceRanges?: ServiceRanges;
   /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
   readonly eventTtlSeconds?: number | undefined;
@@ -126,6 +113,8 @@ export interface AssembledServer extends AsyncDisposable {
   readonly remote: RemoteRoutes;
   /** Priority and fairness; undefined if it is off. */
   readonly flowControl: FlowControl | undefined;
+  /** The uses of tokens in Secrets, which somebody must write down. */
+  readonly tokenUses: LegacyTokenUses;
   /** What is served at `/livez` and `/readyz`. */
   readonly health: Health;
   /** The trace that wrote a revision, if it is still known. */
@@ -144,32 +133,34 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const metrics = new Metrics();
   const objects = openObjects(options, { metrics, traces });
   const informers = objects.informers();
-  const resources = new ResourceRegistry(options.resources ?? allResources);
+  const usage = openNodeUsage(options, { objects, informers });
+  const resources = new ResourceRegistry([...(options.resources ?? allResources), ...usage.kinds]);
   const security = assembleSecurity(options, informers);
   const inFlight = options.inFlight ?? defaultInFlight;
   const { loopback: loopbackUser } = security;
   const fair = { clock, objects, informers, resources, metrics, loopback: loopbackUser };
   const { flowControl, fairness } = assembleFairness(inFlight, fair);
   const health = new Health();
-  const remote = new RemoteRoutes();
-  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health, remote };
+  const own = { remote: new RemoteRoutes(), computed: usage.computed };
+  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health, ...own };
   const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
   const audit = options.audit?.(metrics);
   const server = createApiServer({ ...serverDeps(options, parts, security), ...limits, audit });
   await startInformers(informers, health);
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
   const loopback = clientFor(loopbackUser);
-  const { log, onQueue } = options;
-  const { extensionIdentity: identity } = options;
-  const own = { ...parts, clock, log, client: loopback, identity, ...(onQueue ? { onQueue } : {}) };
-  const followers = await startFollowers(own);
+  const { log, onQueue, extensionIdentity: identity } = options;
+  const following = { ...parts, clock, log, client: loopback, identity, ...(onQueue ? { onQueue } : {}) };
+  const followers = await startFollowers(following);
   return {
     ...parts,
     server,
+    tokenUses: security.tokenUses,
     clientFor,
     loopback,
     async [Symbol.asyncDispose]() {
       await followers[Symbol.asyncDispose]();
+      await usage[Symbol.asyncDispose]();
       await objects[Symbol.asyncDispose]();
       await audit?.[Symbol.asyncDispose]();
     },
@@ -189,8 +180,8 @@ async function startInformers(informers: Informers, health: Health): Promise<voi
 type Parts = Pick<
   AssembledServer,
   "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf" | "health" | "remote"
->;
-type Security = ReturnType<typeof assembleSecurity>;
+> &
+  Pick<ServerDeps, "computed">;
 
 function openObjects(
   { store: plain, clock, log, newUid, freezesShared, eventTtlSeconds, encryption }: AssembleOptions,
@@ -210,7 +201,7 @@ function openObjects(
 function serverDeps(
   options: AssembleOptions,
   parts: Parts,
-  security: Security,
+  security: AssembledSecurity,
 ): Omit<ServerDeps, "fairness" | "deadlines"> {
   const { clock, log } = options;
   const { informers } = parts;
@@ -237,14 +228,16 @@ function serverDeps(
 }
 
 /** What every write needs: admission, the objects, and the hooks between the two. */
-function writeDeps(options: AssembleOptions, parts: Parts, security: Security): WriteDeps {
+function writeDeps(options: AssembleOptions, parts: Parts, security: AssembledSecurity): WriteDeps {
   const { clock, random, admission, serviceRanges = defaultServiceRanges } = options;
   const { objects, informers, resources, metrics, recorder } = parts;
   const { authorizers, rbac } = security;
   const plugins = builtInAdmission({
     informers,
     resources,
-    scaleOf,
+    views: { scaleOf, setScale },
+    recorder,
+    metrics,
     rbac,
     authorizers,
     clock,
@@ -257,18 +250,21 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
       isServer: (user) => user === security.loopback,
     },
   });
+  const allocator = serviceAllocator({
+    services: informers.of(Service),
+    addresses: informers.of(IPAddress),
+    ports: informers.of(NodePortClaim),
+    cidrs: informers.of(ServiceCIDR),
+    ...{ ranges: serviceRanges, random, clock },
+  });
   return {
     objects,
     resources,
     admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
-    hooks: [
-      checkDefinitions,
-      checkConditions,
-      checkPolicy,
-      serviceAllocator(informers.of(Service), serviceRanges, random),
-    ],
+    hooks: [checkDefinitions, checkConditions, checkPolicy, checkSelectors, allocator.hook],
+    besideRemoved: allocator.besideRemoved,
     authorizeCreate: (context) => mayCreate(authorizers, context),
   };
 }
@@ -290,47 +286,9 @@ function componentOf({ name }: UserInfo): string {
   return name.startsWith("system:kube-") ? name.slice("system:".length) : "";
 }
 
-const accountsOf = ({ security, signingKey: key }: AssembleOptions): AccountSettings =>
-  security?.accounts(key) ?? {
-    issuers: [defaultIssuer],
-    audiences: [defaultIssuer],
-    key,
-    keys: [key],
-    jwksUri: `${defaultIssuer}/openid/v1/jwks`,
-    extendsExpiration: true,
-  };
-
-/** Authenticators and authorizers, each list in the order in which it is asked. */
-function assembleSecurity(options: AssembleOptions, informers: Informers) {
-  const { clock, tokens = [], security } = options;
-  const settings = accountsOf(options);
-  const { audiences } = settings;
-  const accounts = serviceAccountTokens({ informers, clock, ...settings });
-  const before = [...tokens, ...(security?.staticTokens ?? [])];
-  const allTokens = [...before, accounts, ...(security?.otherTokens({ informers, clock, audiences }) ?? [])];
-  const rbac = createRbac({ informers });
-  const loopback = createLoopback();
-  const builtIn = { Node: createNodeAuthorizer({ informers }), RBAC: rbac };
-  const unknown = security ? security.anonymous : anonymous();
-  return {
-    accounts: settings,
-    tokens: allTokens,
-    rbac,
-    loopback: loopback.user,
-    authenticators: [
-      inProcess,
-      ...(security?.frontProxy ? [security.frontProxy.authenticator] : []),
-      clientCertificate,
-      ...allTokens.map(bearer),
-      ...(unknown ? [unknown] : []),
-    ],
-    authorizers: [loopback.authorizer, privileged, ...(security?.authorizers(builtIn) ?? [builtIn.Node, builtIn.RBAC])],
-  };
-}
-
 function subresourceEndpoints(
   { clock, subresources }: AssembleOptions,
-  { write, informers, security }: { write: WriteDeps; informers: Informers; security: Security },
+  { write, informers, security }: { write: WriteDeps; informers: Informers; security: AssembledSecurity },
 ): ReadonlyMap<string, Endpoint> {
   const { accounts, authorizers } = security;
   const [issuer = ""] = accounts.issuers;
@@ -364,6 +322,7 @@ function nonResourceDeps(
   return {
     discovery: createDiscovery({ resources, remote, order: new ApiOrder(informers.of(APIService)) }),
     openApi: createOpenApi(resources, remote),
+    remote,
     metrics,
     health,
     tokenIssuer: () => ({

@@ -49,11 +49,11 @@ export async function bootstrapCluster(client: Client, health?: Pick<Health, "st
 }
 
 /** The objects by which pods find the server, which also come back. */
-export const announcedObjects = (place: ServerPlace, cidr: string): readonly Kept[] => [
+export const announcedObjects = (place: ServerPlace, cidrs: readonly string[]): readonly Kept[] => [
   kept(Service, () => [kubernetesService(place)]),
   kept(Endpoints, () => [kubernetesEndpoints(place)]),
   kept(EndpointSlice, () => [kubernetesSlice(place)]),
-  kept(ServiceCIDR, () => [{ metadata: { name: "kubernetes" }, spec: { cidrs: [cidr] } }]),
+  kept(ServiceCIDR, () => [{ metadata: { name: "kubernetes" }, spec: { cidrs: [...cidrs] } }]),
 ];
 
 const kept = <T extends ApiObject>(resource: Resource<T>, objects: () => readonly InputOf<T>[]): Kept => ({

@@ -1,26 +1,24 @@
-import { randomUUID } from "node:crypto";
-import { hostname } from "node:os";
 import path from "node:path";
 import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
+import { parseIpRange } from "#api/networking/ip-range.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
-import { runControllers } from "#controllers/all.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { runTogether, type Task } from "#lib/async/tasks.ts";
-import { type JwtPart, signingKey, signJwt } from "#lib/crypto/jwt.ts";
+import { runTogether } from "#lib/async/tasks.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
-import { formatIPv4, hostInUrl, parseCidr, primaryAddress } from "#lib/net/ip.ts";
+import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
 import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
-import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { registerOwnApis } from "#server/aggregation/register-own-apis.ts";
+import { runServiceRepair } from "#server/allocate/repair.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import type { AuditOptions } from "#server/audit/open-audit.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
@@ -34,7 +32,9 @@ import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { announcedObjects, bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
-import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
+import { type ControllerSettings, controllersTask, controllersThatRun } from "./controllers-task.ts";
+import { electing } from "./elect.ts";
+import { controllerManagerUser, schedulerUser } from "./identities.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
@@ -64,6 +64,7 @@ export interface ControlPlaneOptions {
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  readonly controllers?: ControllerSettings;
   /** How many requests are served at the same time, and how long each may take. */
   readonly inFlight?: InFlightOptions;
   readonly clock: Clock;
@@ -106,6 +107,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const admission = await readAdmission(options.admission);
+  controllersThatRun(options.controllers);
   const encryption = opened.use(await encryptionFor(options));
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
@@ -167,6 +169,7 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     issueClientCertificate({ authority }, clock, ownProxySubject),
   );
   const towardsNodes = certificates.issue((current) => issueClientCertificate(current, clock, nodeClient));
+  const node = () => credentialsOf(certificates, towardsNodes);
   return assembleApiServer({
     ...parts,
     clock,
@@ -179,7 +182,8 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     tracing,
     inFlight: options.inFlight,
     extensionIdentity: () => ({ key: asProxy.current.key, cert: asProxy.current.certificate }),
-    subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
+    subresources: (deps) => streamEndpoints({ ...deps, log, node }),
+    nodeMetrics: async (objects) => (await import("#server/usage/read-kubelet.ts")).kubeletMetrics(objects, node),
   });
 }
 
@@ -240,26 +244,30 @@ async function keepKubeconfig(
 }
 
 const rangesOf = ({ serviceCidr }: ControlPlaneOptions): ServiceRanges =>
-  serviceCidr ? { ...defaultServiceRanges, cidr: serviceCidr } : defaultServiceRanges;
+  serviceCidr ? { ...defaultServiceRanges, cidrs: serviceCidr.split(",") } : defaultServiceRanges;
 
-/** The n-th address of the service range: the API server has the first, DNS the tenth. */
-export const serviceAddress = (cidr: string, n: number): string => formatIPv4(parseCidr(cidr).base + n);
+/** The n-th address of the first service range: the API server has the first, DNS the tenth. */
+export function serviceAddress([cidr = ""]: readonly string[], n: number): string {
+  const range = parseIpRange(cidr);
+  if (!range) throw new Error(`not a range of service addresses: ${cidr}`);
+  return range.at(n);
+}
 
 /** Publishes the API server as the service `kubernetes.default`, at an address that pods can reach. */
 async function announce(
   options: ControlPlaneOptions,
   { api, port }: { api: AssembledServer; port: number },
 ): Promise<void> {
+  const { clock, log } = options;
+  await ensureDefaultServiceCidr(api.loopback, rangesOf(options).cidrs, { clock, log });
   const place = placeOf(options, port);
-  if (!place) return;
-  await ensureDefaultServiceCidr(api.loopback, rangesOf(options).cidr, options.clock.now());
-  await ensureKubernetesService(api.loopback, place);
+  if (place) await ensureKubernetesService(api.loopback, place);
 }
 
 /** undefined on a machine without a network. */
 function placeOf(options: ControlPlaneOptions, port: number): ServerPlace | undefined {
   const address = primaryAddress();
-  return address ? { address, port, clusterIP: serviceAddress(rangesOf(options).cidr, 1) } : undefined;
+  return address ? { address, port, clusterIP: serviceAddress(rangesOf(options).cidrs, 1) } : undefined;
 }
 
 /**
@@ -279,7 +287,7 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
   const { dataDir, clock, log } = options;
   const hosts = () => ({
     hosts: [...(options.hosts ?? []), ...[primaryAddress()].filter((address) => address !== undefined)],
-    serviceAddress: serviceAddress(rangesOf(options).cidr, 1),
+    serviceAddress: serviceAddress(rangesOf(options).cidrs, 1),
   });
   return Certificates.open({ dir: path.join(dataDir, "pki"), clock, log, hosts });
 }
@@ -325,8 +333,6 @@ function readyWhenRegistered({ health }: AssembledServer): () => void {
   };
 }
 
-const kindsOf = ({ resources, remote }: AssembledServer) => ({ kinds: resources, remoteKinds: remote });
-
 async function runComponents(
   options: ControlPlaneOptions,
   { api, port, certificates, verdicts, security, signal }: Running,
@@ -339,28 +345,19 @@ async function runComponents(
   const own = { informers, clock, log, client: api.loopback };
   const registered = readyWhenRegistered(api);
   const place = placeOf(options, port);
-  const announced = place ? announcedObjects(place, rangesOf(options).cidr) : [];
-  const ranges = clusterCidr ? { clusterCidr } : {};
-  const clientFor = (account: string) => api.clientFor(controllerUser(account));
-  const { pki } = certificates;
-  const rootCa = pki.authority.certificate;
-  const { key } = security.accounts(signingKey(pki.serviceAccountKey));
-  const signToken = (claims: JwtPart) => signJwt(key, claims);
-  const identity = `${hostname()}_${randomUUID()}`;
-  /** Other servers may run the same components on the same etcd, but only one of each works at a time. */
-  const once = (name: string, client: Client, task: Task): Task => {
-    if (store === "sqlite" || store === "memory") return task;
-    const lease = { namespace: "kube-system", name };
-    return (ended) => runAsLeader(task, { client, clock, log, random, lease, identity }, ended);
-  };
+  const announced = place ? announcedObjects(place, rangesOf(options).cidrs) : [];
+  const isShared = store !== "sqlite" && store !== "memory";
+  const once = electing({ clock, log, random, isShared, election: options.controllers?.election });
+  const { key } = security.accounts(signingKey(certificates.pki.serviceAccountKey));
+  const controllers = controllersTask(options.controllers ?? {}, { api, certificates, key, clock, log, clusterCidr });
   await runTogether(signal, [
-    once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers({ ...base, ...ranges, ...kindsOf(api), clientFor, signToken, rootCa }, ended),
-    ),
+    once("kube-controller-manager", api.clientFor(controllerManagerUser), controllers),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
     (ended) => registerOwnApis({ ...own, resources: api.resources, registered }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
+    (ended) => runServiceRepair({ ...own, objects: api.objects, range: rangesOf(options).nodePorts }, ended),
+    (ended) => api.tokenUses.run(own, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),

@@ -1,6 +1,7 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { serviceAccountGroups, serviceAccountName } from "#server/authenticate/service-account-claims.ts";
 import { controllerRoleTexts } from "#server/authorize/bootstrap/bootstrap-controllers.ts";
+import { roleTexts } from "#server/authorize/bootstrap/bootstrap-policy.ts";
 
 /**
  * The users that the components act as: upstream's names, with the rights of upstream's bootstrap roles. None of them is in
@@ -18,7 +19,9 @@ const systemAccount = (account: string): UserInfo =>
 /** Each controller acts as its own service account. One without rules would have every write refused. */
 export function controllerUser(account: string): UserInfo {
   if (account === "kube-controller-manager") return controllerManagerUser;
-  if (controllerRoleTexts[account]) return systemAccount(account);
+  // Two of them have rights in kube-system only.
+  if (controllerRoleTexts[account] || roleTexts[`kube-system/system:controller:${account}`])
+    return systemAccount(account);
   throw new Error(`the controller account ${account} has no rules in bootstrap-controllers.ts`);
 }
 /** For the informers that the controllers share, where those are not the server's own caches, and for token Secrets. */
@@ -26,5 +29,7 @@ export const controllerManagerUser = systemUser("system:kube-controller-manager"
 export const schedulerUser = systemUser("system:kube-scheduler");
 /** Publishes the Service of cluster DNS. */
 export const dnsUser = systemAccount("kube-dns");
+/** Makes volumes that are directories of a node. */
+export const provisionerUser = systemAccount("local-volume-provisioner");
 /** The kubelet of a node. */
 export const nodeUser = (name: string): UserInfo => systemUser(`system:node:${name}`, "system:nodes");

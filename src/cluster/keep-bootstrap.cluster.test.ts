@@ -12,7 +12,7 @@ import { announcedObjects, keptObjects } from "./bootstrap.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
 
 const place = { address: "192.0.2.7", port: 6443, clusterIP: "10.96.0.1" };
-const announced = announcedObjects(place, "10.96.0.0/16");
+const announced = announcedObjects(place, ["10.96.0.0/16"]);
 
 test("what bootstrap made comes back within 10 s of being deleted, and nothing else does", async () => {
   await using cluster = await startCluster({

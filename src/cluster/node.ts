@@ -27,6 +27,8 @@ import { runTogether } from "#lib/async/tasks.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { rotateLogFile } from "#lib/process/log-file.ts";
 import { ownPid } from "#lib/process/processes.ts";
+import { volumeDirectories } from "#provisioner/directories.ts";
+import { runProvisioner } from "#provisioner/provisioner.ts";
 import { runProxy } from "#proxy/proxy.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
@@ -47,6 +49,8 @@ export interface NodeOptions {
   readonly client: Client;
   /** Acts as cluster DNS, for the service that leads to this node's DNS server. */
   readonly dnsClient: Client;
+  /** Acts as the provisioner of this node's volumes. */
+  readonly provisionerClient: Client;
   readonly informers: Informers;
   readonly recorder: TraceRecorder;
   readonly certificates: Certificates;
@@ -76,6 +80,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     (ended) => plugins.run(ended),
     (ended) => runNetwork(options, ended),
     (ended) => runNames(options, machine, ended),
+    (ended) => runVolumes(options, ended),
     (ended) => boundLog(containerd.paths.log, { clock, log }, ended),
     (ended) => collectImages({ runtime, dataDir, clock, log, pods: () => kubelet.handle.pods() }, ended),
   ]);
@@ -135,6 +140,14 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
     clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
   });
   return kubelet;
+}
+
+/** Makes and removes the directories that are this node's volumes. */
+async function runVolumes(options: NodeOptions, signal: AbortSignal): Promise<void> {
+  const { dataDir, nodeName, provisionerClient: client, informers, clock, log, recorder } = options;
+  const directories = volumeDirectories(`${dataDir}/volumes`);
+  const serves = (node: string): boolean => node === nodeName;
+  await runProvisioner({ serves, directories }, { client, informers, clock, log, recorder }, signal);
 }
 
 const logCheckMs = 60_000;

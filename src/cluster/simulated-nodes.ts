@@ -4,6 +4,8 @@ import { type Client } from "#client/client.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { type Amounts, simulatedMachine } from "#kubelet/node/machine.ts";
 import { SimulatedRuntime, type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulated.ts";
+import { renderResourceMetrics } from "#kubelet/server/render-stats.ts";
+import { collectSimulatedStats } from "#kubelet/server/stats.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { isAbort, type Task } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
@@ -40,6 +42,8 @@ export interface SimulatedNode {
   /** Its containers, which outlive the kubelet. */
   readonly runtime: SimulatedRuntime;
   readonly isRunning: boolean;
+  /** The body of the kubelet's `/metrics/resource`; rejects while the kubelet is stopped. */
+  resourceMetrics(): Promise<string>;
   /** Stops the kubelet; its containers keep running. */
   stop(): Promise<void>;
   /** Starts the kubelet again, which takes over the containers it finds. */
@@ -65,6 +69,7 @@ class Simulated implements SimulatedNode {
   readonly name: string;
   readonly runtime: SimulatedRuntime;
   readonly #createKubelet: () => Kubelet;
+  #kubelet: Kubelet | undefined;
   #wanted = true;
   #stopKubelet: AbortController | undefined;
   #changed = Promise.withResolvers<void>();
@@ -82,9 +87,10 @@ class Simulated implements SimulatedNode {
       ...(hooks ? { hooks } : {}),
       ...(delays ? { delays } : {}),
     });
+    const startedMs = clock.now();
     const machine = simulatedMachine(this.name, formatIPv4(hostBase + index + 1), capacity);
-    this.#createKubelet = () =>
-      new Kubelet({
+    this.#createKubelet = () => {
+      const kubelet: Kubelet = new Kubelet({
         ...deps,
         nodeName: this.name,
         client: deps.clientFor(nodeUser(this.name)),
@@ -93,11 +99,23 @@ class Simulated implements SimulatedNode {
         podCidrs: [podCidr],
         labels: labels?.(index) ?? {},
         taints,
+        stats: () =>
+          collectSimulatedStats({
+            ...{ nodeName: this.name, startedMs, clock, runtime: this.runtime },
+            pods: () => kubelet.handle.pods(),
+          }),
       });
+      return kubelet;
+    };
   }
 
   get isRunning(): boolean {
     return this.#stopKubelet !== undefined;
+  }
+
+  async resourceMetrics(): Promise<string> {
+    if (!this.#kubelet) throw new Error(`the kubelet of ${this.name} is stopped`);
+    return renderResourceMetrics(await this.#kubelet.handle.stats());
   }
 
   async stop(): Promise<void> {
@@ -128,7 +146,8 @@ class Simulated implements SimulatedNode {
     const pass = () => stop.abort(signal.reason);
     signal.addEventListener("abort", pass, { once: true });
     this.#stopKubelet = stop;
-    const running = this.#createKubelet().run(stop.signal);
+    this.#kubelet = this.#createKubelet();
+    const running = this.#kubelet.run(stop.signal);
     this.#ended = running.catch(() => {});
     try {
       await running;
@@ -136,6 +155,7 @@ class Simulated implements SimulatedNode {
       if (!isAbort(error, stop.signal)) throw error;
     } finally {
       this.#stopKubelet = undefined;
+      this.#kubelet = undefined;
       signal.removeEventListener("abort", pass);
     }
   }

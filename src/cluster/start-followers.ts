@@ -8,7 +8,7 @@ import { followPolicies } from "#server/admission/policies/types/follow-policies
 import { followApiServices } from "#server/aggregation/follow-api-services.ts";
 import { followDefinitions } from "#server/custom/follow-definitions.ts";
 import { type Health } from "#server/discovery/health.ts";
-import type { ClientIdentity } from "#server/extension/connections.ts";
+import type { ClientIdentity, ResolveService } from "#server/extension/connections.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
 import { type RemoteRoutes } from "#server/remote-routes.ts";
@@ -34,14 +34,17 @@ export async function startFollowers(deps: FollowerDeps): Promise<AsyncDisposabl
   const { objects, health, remote, identity, ...own } = deps;
   await using opened = new AsyncDisposableStack();
   const definitionsSeen = health.step("crd-informer-synced");
-  opened.use(await followDefinitions({ ...own, forget: (resource) => objects.forget(resource) }));
-  definitionsSeen();
   const resolveService = serviceResolver(objects);
+  opened.use(await followDefinitions({ ...own, resolveService, forget: (resource) => objects.forget(resource) }));
+  definitionsSeen();
   const servers = { ...own, routes: remote, resolveService, ...(identity ? { identity } : {}) };
   opened.use(await followApiServices(servers));
   opened.use(followPolicies(own));
   return opened.move();
 }
 
-export const serviceResolver = (objects: Objects) => (service: Parameters<typeof serviceEndpoint>[1], turn: number) =>
-  serviceEndpoint(objects, service, turn);
+/** Where webhooks and extension servers of services are. */
+export const serviceResolver =
+  (objects: Objects): ResolveService =>
+  (service, turn) =>
+    serviceEndpoint(objects, service, turn);

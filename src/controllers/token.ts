@@ -25,9 +25,7 @@ export const tokenController =
   ({ client, informers }: ReconcilerDeps): Reconciler<Secret> => {
     const secrets = informers.of(Secret);
     const accounts = informers.of(ServiceAccount);
-    secrets.addIndex(byAccount, (secret) =>
-      isToken(secret) ? [keyOf(secret.metadata.namespace, accountOf(secret))] : [],
-    );
+    secrets.addIndex(byAccount, accountKeys);
     return {
       name: "tokens",
       reconciles: Secret,
@@ -63,6 +61,8 @@ export const tokenController =
 
 const isToken = ({ type, metadata }: Secret): boolean => type === tokenType && Boolean(metadata.annotations?.[nameKey]);
 const accountOf = ({ metadata }: Secret): string => metadata.annotations?.[nameKey] ?? "";
+const accountKeys = (secret: Secret): readonly string[] =>
+  isToken(secret) ? [keyOf(secret.metadata.namespace, accountOf(secret))] : [];
 /** Neither part can contain a slash. */
 const keyOf = (namespace: string, account: string): string => `${namespace}/${account}`;
 

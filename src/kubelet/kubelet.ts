@@ -26,6 +26,7 @@ import { runLease } from "./node/lease.ts";
 import type { Machine } from "./node/machine.ts";
 import { runNode } from "./node/node.ts";
 import type { NodePressure } from "./node/node-status.ts";
+import { runSchedulableEvents } from "./node/schedulable-events.ts";
 import { runStorageWatch, withWritableLayers } from "./node/storage-watch.ts";
 import { NodePods } from "./pod/node-pods.ts";
 import type { Eviction } from "./pod/plan/life.ts";
@@ -37,7 +38,8 @@ import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
 import { Mirrors } from "./static/mirrors.ts";
 import { mirrorOf, type StaticPods } from "./static/static-pods.ts";
-import type { ClaimedVolume, VolumeSources } from "./volumes/plugin.ts";
+import { claimedVolume } from "./volumes/claimed-volume.ts";
+import type { VolumeSources } from "./volumes/plugin.ts";
 import { ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
 
 export interface KubeletOptions {
@@ -68,7 +70,6 @@ export interface KubeletOptions {
   /** How often the node's status is checked. */
   readonly checkMs?: number;
   pressure?(): NodePressure;
-  claimedVolume?(namespace: string, claim: string): Promise<ClaimedVolume | undefined>;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
 }
 
@@ -113,7 +114,7 @@ export class Kubelet {
 
   /** Runs until the signal. The pods continue without it. */
   async run(signal: AbortSignal): Promise<void> {
-    const { client, clock, log, nodeName, runtime, staticPods } = this.#options;
+    const { client, informers, clock, log, nodeName, runtime, staticPods } = this.#options;
     await using events = createEventRecorder(client, { component: "kubelet", host: nodeName, clock, log });
     using objects = new ReferencedObjects({ client, clock, changed: (uids) => this.#pods.referencesChanged(uids) });
     try {
@@ -127,6 +128,7 @@ export class Kubelet {
       };
       await runTogether(signal, [
         (stop) => runNode({ ...this.#nodeDeps(deps), version, registered }, stop),
+        (stop) => runSchedulableEvents({ nodeName, informers, events }, stop),
         (stop) => runLease({ ...this.#leaseDeps(), nodeUid: () => nodeUid }, stop),
         (stop) => this.#followRuntime(deps, stop),
         (stop) => this.#runPods(deps, mirrors, stop),
@@ -267,7 +269,7 @@ export class Kubelet {
       podCertificate: async () => {
         throw new Error("pod certificates are not enabled");
       },
-      claimedVolume: this.#options.claimedVolume ?? (async () => undefined),
+      claimedVolume: (pod, claim) => claimedVolume(this.#options, pod, claim),
     };
   }
 

@@ -13,7 +13,7 @@ export interface Informer<T extends ApiObject = ApiObject> {
   list(namespace?: string): T[];
   /** The objects under a key of an index: `by("controller", uid)`. Every Resource has `owner` and `controller`. */
   by(index: string, key: string): T[];
-  /** Adds an index; the name must be new. */
+  /** Adds an index; the name must be new. The same function may be added again, by a controller that starts again. */
   addIndex(name: string, keysOf: (object: T) => readonly string[]): void;
   /** Calls the handler immediately for every existing object, then for every change, in order, without awaiting it. */
   subscribe(handler: (change: Change<T>) => void): () => void;

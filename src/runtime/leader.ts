@@ -1,6 +1,8 @@
 import { Lease } from "#api/coordination/lease.ts";
+import { apiVersionOf } from "#api/resource.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
+import { type EventRecorder } from "#client/events.ts";
 import { type Clock, microTimestamp } from "#lib/async/clock.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
 import { neverAborted, runTogether, type Task } from "#lib/async/tasks.ts";
@@ -12,6 +14,8 @@ export interface LeaderDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: Random;
+  /** Reports who leads, at the lease. */
+  readonly events?: EventRecorder | undefined;
   readonly lease: { readonly namespace: string; readonly name: string };
   /** Unique among the candidates. */
   readonly identity: string;
@@ -33,6 +37,7 @@ export async function runAsLeader(task: Task, deps: LeaderDeps, signal: AbortSig
   while (!signal.aborted) {
     if (!(await election.acquire(signal))) return;
     deps.log.info("became leader", { lease: deps.lease, identity: deps.identity });
+    report(deps, "became leader");
     const lost = new AbortController();
     let done = false;
     const lead: Task = async (stop) => {
@@ -47,6 +52,7 @@ export async function runAsLeader(task: Task, deps: LeaderDeps, signal: AbortSig
     try {
       await runTogether(AbortSignal.any([signal, lost.signal]), [lead, renew]);
     } finally {
+      report(deps, "stopped leading");
       await election.release();
     }
     if (done) return;
@@ -54,11 +60,16 @@ export async function runAsLeader(task: Task, deps: LeaderDeps, signal: AbortSig
   }
 }
 
+function report({ events, lease, identity }: LeaderDeps, change: string): void {
+  const about = { apiVersion: apiVersionOf(Lease), kind: Lease.kind, ...lease };
+  events?.event(about, "Normal", "LeaderElection", `${identity} ${change}`);
+}
+
 const doneReason = new Error("the leader's task is done");
 
 /** One candidate's view of the lease. */
 class Election {
-  readonly #deps: Required<LeaderDeps>;
+  readonly #deps: Required<Omit<LeaderDeps, "events">>;
   /** The lease as last read or written. */
   #lease: Lease | undefined;
   /** The last change of the lease, timed by our own clock, because other clocks may be wrong. */
@@ -80,7 +91,7 @@ class Election {
     while (!signal.aborted) {
       if (await this.#try(signal)) return true;
       // Randomised, or all candidates would conflict again.
-      const delayMs = retryPeriodMs * (1 + 1.2 * random());
+      const delayMs = Math.round(retryPeriodMs * (1 + 1.2 * random()));
       await clock.sleep(delayMs, signal).catch(() => undefined);
     }
     return false;

@@ -26,6 +26,8 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
   readonly #log: Log;
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, Index<T>>();
+  /** The functions of the indexes that were added. */
+  readonly #added = new Map<string, (object: T) => readonly string[]>();
   readonly #handlers = new Set<(change: Change<T>) => void>();
   readonly #waiters = new Set<{ readonly revision: number; wake(): void }>();
   readonly #synced = Promise.withResolvers<void>();
@@ -58,7 +60,10 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
     return found.get(key);
   }
   addIndex(name: string, keysOf: (object: T) => readonly string[]): void {
+    const known = this.#added.get(name);
+    if (known === keysOf) return;
     if (this.#indexes.has(name)) throw new Error(`informer of ${this.resource.plural} has an index ${name} already`);
+    this.#added.set(name, keysOf);
     const index = this.#index(name, keysOf);
     for (const [key, object] of this.#objects) index.change(key, undefined, object);
   }

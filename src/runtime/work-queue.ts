@@ -1,5 +1,6 @@
 import { backoffMs } from "#lib/async/backoff.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { type QueueMeter } from "./queue-meters.ts";
 
 export interface WorkQueueOptions {
   readonly clock: Clock;
@@ -37,6 +38,8 @@ export class WorkQueue<C = unknown> {
   readonly #early = new Set<string>();
   readonly #takers: ((work: Work<C> | undefined) => void)[] = [];
   #closed = false;
+  /** Is told what happens to the keys, if somebody wants to know. */
+  meter: QueueMeter | undefined;
 
   constructor({ clock, baseMs = 5, maxMs = 1_000_000 }: WorkQueueOptions) {
     this.#clock = clock;
@@ -57,17 +60,17 @@ export class WorkQueue<C = unknown> {
 
   add(key: string, cause?: C): void {
     if (this.#closed) return;
-    if (this.#busy.has(key)) {
-      this.#again.set(key, cause ?? this.#again.get(key));
-      return;
-    }
-    this.#ready.set(key, cause ?? this.#ready.get(key));
-    this.#give();
+    const isBusy = this.#busy.has(key);
+    const due = isBusy ? this.#again : this.#ready;
+    if (this.meter && !due.has(key)) this.meter.added(key);
+    due.set(key, cause ?? due.get(key));
+    if (!isBusy) this.#give();
   }
 
   /** Adds the key later. A key has only one delay: the newest one counts. */
   addAfter(key: string, delayMs: number, cause?: C): void {
     if (this.#closed) return;
+    this.meter?.delayed();
     this.#delayed.get(key)?.();
     const cancel = this.#clock.after(delayMs, () => {
       this.#delayed.delete(key);
@@ -105,10 +108,11 @@ export class WorkQueue<C = unknown> {
 
   done(key: string): void {
     this.#busy.delete(key);
+    this.meter?.done(key);
     if (!this.#again.has(key)) return;
-    const cause = this.#again.get(key);
+    this.#ready.set(key, this.#again.get(key));
     this.#again.delete(key);
-    this.add(key, cause);
+    this.#give();
   }
 
   /** Resolves all waiting calls and drops all keys. */
@@ -118,6 +122,7 @@ export class WorkQueue<C = unknown> {
     this.#delayed.clear();
     this.#ready.clear();
     this.#again.clear();
+    this.meter?.closed();
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
@@ -135,6 +140,7 @@ export class WorkQueue<C = unknown> {
     const [key, cause] = first;
     this.#ready.delete(key);
     this.#busy.add(key);
+    this.meter?.taken(key);
     // The worker of this key sets a new delay if it wants to be called again.
     const cancel = this.#delayed.get(key);
     cancel?.();

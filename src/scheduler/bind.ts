@@ -6,6 +6,8 @@ interface Binding {
   readonly pod: Pod;
   readonly node: string;
   readonly signal: AbortSignal;
+  /** Lets others bind while this pod waits. */
+  aside(wait: (signal: AbortSignal) => Promise<void>): Promise<void>;
 }
 type Phase = Chain<SchedulerPlugin, Binding, true>;
 
@@ -14,8 +16,14 @@ const phases: readonly Phase[] = [
   { what: "Reserve plugin", ask: (plugin, { pod, node }) => plugin.reserve?.(pod, node) },
   { what: "Permit plugin", ask: (plugin, { pod, node, signal }) => plugin.permit?.(pod, node, signal) },
   { what: "PreBind plugin", ask: (plugin, { pod, node, signal }) => plugin.preBind?.(pod, node, signal) },
+  { what: "PreBind plugin", ask: waitUntilReady },
   { what: "Bind plugin", ask: (plugin, { pod, node, signal }) => plugin.bind?.(pod, node, signal) },
 ];
+
+function waitUntilReady(plugin: SchedulerPlugin, { pod, node, aside }: Binding): Promise<void> | undefined {
+  const wait = plugin.untilReady?.(pod, node);
+  return wait && aside(wait);
+}
 
 /** Runs the phases. Returns the error, if any, after undoing reservations. */
 export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Binding): Promise<Error | undefined> {

@@ -1,5 +1,7 @@
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type Change } from "#runtime/informer.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
 /** Why a node was rejected. A value, not an error, because it is stored and shown. */
@@ -17,7 +19,7 @@ export const reject = (...reasons: string[]): Rejection => ({ reasons, isFinal: 
 export const rejectFinally = (...reasons: string[]): Rejection => ({ reasons, isFinal: true });
 
 /** A change in the cluster that may turn a rejection into a fit. The snapshot already contains it. */
-export type ClusterChange = NodeChange | PodChange;
+export type ClusterChange = NodeChange | PodChange | ObjectChange;
 
 export interface NodeChange {
   readonly kind: "Node";
@@ -39,6 +41,23 @@ export interface PodChange {
   readonly info: NodeInfo | undefined;
 }
 
+/** A change of an object of a kind that a plugin declares in `retryOn.objects`. */
+export interface ObjectChange {
+  readonly kind: "Object";
+  readonly resource: Resource;
+  readonly change: Change<ApiObject>;
+}
+
+/** A kind, and whether a change of one of its objects may help a pod. */
+export interface ObjectHint<T extends ApiObject = ApiObject> {
+  readonly resource: Resource<T>;
+  mayHelp(pod: Pod, change: Change<T>): boolean;
+}
+export const hint = <T extends ApiObject>(
+  resource: Resource<T>,
+  mayHelp: (pod: Pod, change: Change<T>) => boolean,
+): ObjectHint => ({ resource, mayHelp }) as unknown as ObjectHint;
+
 /** Whether a pod that the plugin rejected should be retried after a change. Without a hint for a kind, never. */
 export interface RetryHints {
   node?(pod: Pod, change: NodeChange): boolean;
@@ -46,6 +65,7 @@ export interface RetryHints {
   pod?(pod: Pod, change: PodChange): boolean;
   /** Any change of a pod on a node, for plugins that look at other pods. */
   otherPod?(pod: Pod, change: PodChange): boolean;
+  readonly objects?: readonly ObjectHint[];
 }
 
 /** What a plugin has computed about a pod before it evaluates nodes. */
@@ -102,7 +122,12 @@ export interface SchedulerPlugin {
   unreserve?(pod: Pod, nodeName: string): void;
   /** May wait, or refuse by throwing. */
   permit?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void>;
-  preBind?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void>;
+  preBind?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void> | undefined;
+  /**
+   * Returns how to wait for what others prepare for the pod, for minutes if need be; undefined if nothing is missing.
+   * Other pods are scheduled meanwhile. The signal also fires when the pod is deleted.
+   */
+  untilReady?(pod: Pod, nodeName: string): ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Returns true if it has bound the pod; then no other plugin is called. */
   bind?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<boolean>;
   postBind?(pod: Pod, nodeName: string): void;

@@ -224,10 +224,7 @@ export class SchedulingQueue {
     const { pod, rejectedBy } = entry;
     // No plugin rejected it, because there were no nodes.
     if (rejectedBy.size === 0) return change.kind === "Node" && change.change === "created";
-    return this.#hintsOf(entry).some((hints) => {
-      if (change.kind === "Node") return hints.node?.(pod, change);
-      return hints.otherPod?.(pod, change) || (change.freesRoom && hints.pod?.(pod, change));
-    });
+    return this.#hintsOf(entry).some((hints) => mayHelp(hints, pod, change));
   }
 
   #hintsOf({ rejectedBy }: Entry): readonly RetryHints[] {
@@ -299,6 +296,16 @@ export class SchedulingQueue {
     for (const entry of [...this.#unschedulable]) if (entry.queuedAt < tooOld) this.#retry(entry);
     if (this.#unschedulable.size > 0) this.#stopSweep = this.#clock.after(sweepMs, () => this.#sweep());
   }
+}
+
+function mayHelp(hints: RetryHints, pod: Pod, change: ClusterChange): boolean {
+  if (change.kind === "Node") return hints.node?.(pod, change) ?? false;
+  if (change.kind === "Pod") {
+    const roomHelps = change.freesRoom && (hints.pod?.(pod, change) ?? false);
+    return roomHelps || (hints.otherPod?.(pod, change) ?? false);
+  }
+  const { resource, change: what } = change;
+  return hints.objects?.some((one) => one.resource === resource && one.mayHelp(pod, what)) ?? false;
 }
 
 function backoffEnd({ queuedAt, errors, rejections }: Entry): number {

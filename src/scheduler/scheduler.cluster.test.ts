@@ -12,7 +12,7 @@ import { seededRandom } from "#lib/data/random.ts";
 import { asking } from "#testing/scheduling.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { type SchedulerPlugin } from "./framework.ts";
-import { defaultProfile, profileDeps } from "./profiles.ts";
+import { defaultProfile } from "./profiles.ts";
 import { runScheduler } from "./scheduler.ts";
 
 const noRoom =
@@ -28,7 +28,7 @@ async function startWorld(plugins: (client: Client) => readonly SchedulerPlugin[
     controllers: false,
     components: (deps) => [
       async (signal) => {
-        const profile = defaultProfile(profileDeps(deps.client, deps.informers));
+        const profile = defaultProfile(deps);
         const all = { ...profile, plugins: [...plugins(deps.client), ...profile.plugins] };
         const options = { component: "default-scheduler", clock: deps.clock };
         await using events = createEventRecorder(deps.client, options);

@@ -21,7 +21,7 @@ import { type Profile, type QueuedPod } from "./framework.ts";
 import { keyOf } from "./pod-key.ts";
 import { Nominations } from "./preemption/nominations.ts";
 import { type Outcome, Preemptor } from "./preemption/preemptor.ts";
-import { defaultProfile, profileDeps } from "./profiles.ts";
+import { defaultProfile } from "./profiles.ts";
 import { SchedulingQueue } from "./queue.ts";
 import { reportNotScheduled } from "./report.ts";
 import { Snapshot } from "./snapshot.ts";
@@ -63,13 +63,15 @@ class Scheduler {
   readonly #assumed = new Set<string>();
   readonly #traces = new Map<string, string>();
   readonly #writing = new Set<Promise<void>>();
+  /** Pods that wait for what others prepare. They are among the writing ones, but do not count as such. */
+  readonly #waiting = new Map<string, AbortController>();
   /** Called once when one of them is done. */
   #written: (() => void) | undefined;
 
   constructor(deps: SchedulerDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
-    this.#profile = deps.profile ?? defaultProfile(profileDeps(deps.client, deps.informers));
+    this.#profile = deps.profile ?? defaultProfile(deps);
     this.#queue = new SchedulingQueue(deps.clock, this.#profile.plugins);
     this.#decider = new Decider(this.#profile, this.#snapshot, deps.random, this.#nominations);
     this.#verdicts = deps.verdicts ?? new Verdicts();
@@ -84,10 +86,12 @@ class Scheduler {
     const stopNodes = informers.of(Node).subscribe((change) => this.#onNode(change));
     const stopPods = informers.of(Pod).subscribe((change) => this.#onPod(change));
     const stopNamespaces = informers.of(Namespace).subscribe((change) => this.#onNamespace(change));
+    const stopObjects = this.#followObjects();
     try {
       for (;;) {
         this.#schedule(await this.#queue.next(this.#signal));
-        while (this.#writing.size >= maxWriting) await new Promise<void>((resolve) => (this.#written = resolve));
+        while (this.#writing.size - this.#waiting.size >= maxWriting)
+          await new Promise<void>((resolve) => (this.#written = resolve));
       }
     } catch (error) {
       if (!isAbort(error, this.#signal)) throw error;
@@ -95,9 +99,23 @@ class Scheduler {
       stopNodes();
       stopPods();
       stopNamespaces();
+      stopObjects();
       this.#queue.close();
       await Promise.all(this.#writing);
     }
+  }
+
+  /** Other kinds whose changes may help a pod, according to the plugins. */
+  #followObjects(): () => void {
+    const hints = this.#profile.plugins.flatMap(({ retryOn }) => retryOn?.objects ?? []);
+    const stops = Array.from(new Set(hints.map(({ resource }) => resource)), (resource) =>
+      this.#deps.informers
+        .of(resource)
+        .subscribe((change) => this.#queue.changed({ kind: "Object", resource, change })),
+    );
+    return () => {
+      for (const stop of stops) stop();
+    };
   }
 
   #onNode(change: Change<Node>): void {
@@ -162,6 +180,7 @@ class Scheduler {
     this.#assumed.delete(key);
     this.#queue.delete(key);
     this.#traces.delete(key);
+    this.#waiting.get(key)?.abort(new Error("pod does not exist any more"));
     const counted = this.#snapshot.podOf(key) ?? pod;
     if (this.#snapshot.removePod(key)) this.#onRoom(counted, "deleted");
   }
@@ -236,10 +255,23 @@ class Scheduler {
 
   async #bind(queued: QueuedPod, node: string): Promise<void> {
     const { pod } = queued;
-    const failure = await bindPod(this.#profile.plugins, { pod, node, signal: this.#signal });
+    const aside = (wait: (signal: AbortSignal) => Promise<void>) => this.#aside(queued.key, wait);
+    const failure = await bindPod(this.#profile.plugins, { pod, node, signal: this.#signal, aside });
     if (failure) return await this.#takeBack(queued, failure);
     const { namespace, name } = pod.metadata;
     this.#deps.events.event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
+  }
+
+  /** Lets the scheduler go on while a pod waits. */
+  async #aside(key: string, wait: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const end = new AbortController();
+    this.#waiting.set(key, end);
+    this.#written?.();
+    try {
+      await wait(AbortSignal.any([this.#signal, end.signal]));
+    } finally {
+      this.#waiting.delete(key);
+    }
   }
 
   /** The binding failed, so the pod is not on the node. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check } from "./check.ts";
 import { root } from "./field-error.ts";
-import { optional, required } from "./fields.ts";
+import { defaulted, inGo, nullable, optional, required } from "./fields.ts";
 import { object } from "./schema.ts";
 import { int32, list, map, oneOf, string } from "./types.ts";
 
@@ -74,4 +74,20 @@ test("check() stops reporting at a number of faults that nobody reads", () => {
   const ports = Array.from({ length: 100_000 }, () => ({ port: 0 }));
 
   assert.equal(check(Thing, { name: "a", ports }).length, 200);
+});
+
+test("check() refuses an empty text where Go has a pointer, and takes it for absent elsewhere", () => {
+  const Mode = object("core/v1.Mode", "", {
+    plain: optional(1, oneOf("A", "B"), ""),
+    pointer: nullable(2, oneOf("B", "A"), ""),
+    filled: inGo({ isPointer: true }, defaulted(3, oneOf("A", "B"), "A", "")),
+    open: nullable(4, oneOf("", "A"), ""),
+  });
+
+  const faults = check(Mode, { plain: "", pointer: "", filled: "", open: "" });
+
+  assert.deepEqual(
+    faults.map(({ path, message }) => `${path}: ${message}`),
+    ["pointer", "filled"].map((name) => `${name}: Unsupported value: "": supported values: "A", "B"`),
+  );
 });

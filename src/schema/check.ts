@@ -50,7 +50,7 @@ function isSound(schema: Schema, value: unknown, isTop: boolean): boolean {
 
 function isFieldSound(field: Field, value: unknown, isStatus: boolean): boolean {
   if (mustHold(field) && !isStatus && isMissing(value)) return false;
-  return value === undefined || testOf(field.schema)(value, isStatus);
+  return value === undefined || testOfField(field)(value, isStatus);
 }
 
 function testOf(schema: Schema): Test {
@@ -130,7 +130,7 @@ function compileObject(schema: ObjectSchema<unknown>): Test {
   const checked: { name: string; isRequired: boolean; test: Test }[] = [];
   for (const [name, field] of Object.entries(schema.fields)) {
     const isRequired = mustHold(field);
-    const test = testOf(field.schema);
+    const test = testOfField(field);
     if (isRequired || test !== always) checked.push({ name, isRequired, test });
   }
   if (checked.length === 0) return always;
@@ -142,6 +142,18 @@ function compileObject(schema: ObjectSchema<unknown>): Test {
     }
     return true;
   };
+}
+
+function testOfField(field: Field): Test {
+  const test = testOf(field.schema);
+  return emptyRefused(field) ? (value, isStatus) => value !== "" && test(value, isStatus) : test;
+}
+
+/** The allowed values of a field that is a pointer in Go, if an empty text is none of them. There, it is not absent. */
+function emptyRefused({ mode, schema, go }: Field): StringOptions | undefined {
+  if (mode !== "nullable" && !go?.isPointer) return undefined;
+  if (schema.type !== "string" || !schema.options.values) return undefined;
+  return schema.options.values.includes("") ? undefined : schema.options;
 }
 
 const mustHold = ({ mode, zeroAllowed }: Field): boolean => mode === "required" && !zeroAllowed;
@@ -183,10 +195,15 @@ function reportFields(schema: ObjectSchema<unknown>, value: Fields, place: Place
     const path = place.path.child(name);
     const isStatus = place.isStatus || (place.isTop && name === "status");
     const at = value[name];
+    const closed = at === "" ? emptyRefused(field) : undefined;
     if (mustHold(field) && !isStatus && isMissing(at)) out.push(requiredValue(path));
+    else if (closed) out.push(unsupported(closed, "", path));
     else if (at !== undefined) report(field.schema, at, { path, isStatus, isTop: false }, out);
   }
 }
+
+const unsupported = ({ values = [], listed }: StringOptions, value: string, path: FieldPath): FieldError =>
+  unsupportedValue(path, value, listed ? values : values.toSorted());
 
 function reportString(
   { values, listed, rule }: StringOptions,
@@ -196,7 +213,7 @@ function reportString(
 ): void {
   if (value === "") return;
   if (values && !values.includes(value)) {
-    out.push(unsupportedValue(path, value, listed ? values : values.toSorted()));
+    out.push(unsupported({ values, ...(listed ? { listed } : {}) }, value, path));
     return;
   }
   if (rule?.(value) === undefined) return;

@@ -1,3 +1,5 @@
+import { goQuote } from "#lib/text/go-quote.ts";
+
 /** One fault in an object: where, what kind, and upstream's message for it. */
 export interface FieldError {
   readonly path: string;
@@ -77,7 +79,7 @@ export const unsupportedValue = (path: Place, value: unknown, supported: readonl
     "FieldValueNotSupported",
     withDetail(
       `Unsupported value: ${show(value)}`,
-      supported.length > 0 ? `supported values: ${supported.map((v) => JSON.stringify(v)).join(", ")}` : "",
+      supported.length > 0 ? `supported values: ${supported.map((v) => goQuote(v)).join(", ")}` : "",
     ),
   );
 export const forbiddenValue = (path: Place, detail: string): FieldError =>
@@ -95,4 +97,7 @@ const fault = (path: Place, reason: FieldErrorReason, message: string): FieldErr
   message,
 });
 const withDetail = (head: string, detail: string): string => (detail ? `${head}: ${detail}` : head);
-const show = (value: unknown): string => (value === undefined ? "null" : JSON.stringify(value));
+function show(value: unknown): string {
+  if (typeof value === "string") return goQuote(value);
+  return value === undefined ? "null" : JSON.stringify(value);
+}

@@ -178,7 +178,7 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
 export interface GoForm {
   /** An absent value is written anyway, or a zero value is omitted. */
   readonly zero?: "written" | "left out";
-  /** It is a pointer, although it is defaulted. */
+  /** It is a pointer, although it is defaulted: an empty text differs from an absent one. */
   readonly isPointer?: true;
   /** Its value as a list key when it is absent. */
   readonly key?: string;

@@ -22,6 +22,8 @@ export interface DispatchDeps extends WriteDeps {
   readonly subresources: ReadonlyMap<string, Endpoint>;
   /** By `plural.group`: reviews and similar kinds, which are answered but not stored. */
   readonly reviews: ReadonlyMap<string, Endpoint>;
+  /** By `plural.group`: kinds whose objects are computed when they are read. */
+  readonly computed: ReadonlyMap<string, Endpoint>;
   /** Serves paths that are not about a resource; undefined if there is nothing at the path. */
   nonResource(context: Context): Answer | undefined | Promise<Answer | undefined>;
   /** What other servers answer. */
@@ -68,17 +70,24 @@ function placed(context: Context, resource: Resource): Context {
 }
 
 async function toPath(deps: DispatchDeps, context: Context): Promise<Answer> {
-  return (await deps.nonResource(context)) ?? (await deps.remote.path(context)) ?? noSuchPath();
+  return (await deps.nonResource(context)) ?? noSuchPath();
 }
 
 function toResource(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   const { info } = context;
   checkPlace(info, resource);
+  if (resource.isComputed) return toComputed(deps, context, resource);
   const isReview = !info.subresource && info.verb === "create";
   const review = isReview && deps.reviews.get(groupResource(resource, resource.plural));
   if (review) return review(context, resource);
   const caughtUp = needsNewest(context) ? deps.objects.catchUp() : undefined;
   return caughtUp ? caughtUp.then(() => toStored(deps, context, resource)) : toStored(deps, context, resource);
+}
+
+function toComputed(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
+  if (context.info.subresource) return noSuchPath();
+  checkVerb(context, resource.verbs);
+  return deps.computed.get(groupResource(resource, resource.plural))?.(context, resource) ?? noSuchPath();
 }
 
 function toStored(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {

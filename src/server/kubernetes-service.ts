@@ -2,7 +2,7 @@ import { Endpoints } from "#api/core/service/endpoints.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type InputOf } from "#api/resource.ts";
-import { serviceNameLabel } from "#api/well-known.ts";
+import { serviceNameLabel, skipMirrorLabel } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { ensureObject } from "#client/ensure-object.ts";
 
@@ -43,7 +43,7 @@ export async function ensureKubernetesService(client: Client, place: ServerPlace
   await ensureEndpoints(client, place);
 }
 
-const unmirrored = { "endpointslice.kubernetes.io/skip-mirror": "true" };
+const unmirrored = { [skipMirrorLabel]: "true" };
 const subsetsOf = ({ address, port }: ServerPlace) => [
   { addresses: [{ ip: address }], ports: [{ name: "https", port, protocol: "TCP" as const }] },
 ];

@@ -7,6 +7,7 @@ import { maxSteps } from "#trace/ids.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type WriteSteps } from "#trace/trace.ts";
 import { anonymousUser } from "./authenticate/anonymous.ts";
+import { causeOf, type RefusalCause } from "./refusal.ts";
 import { type ResourceRegistry } from "./registry.ts";
 import {
   type Answer,
@@ -116,6 +117,7 @@ async function recorded(recording: Recording, context: Context, next: Next): Pro
       object: objectOf(context.info, details?.name ? details : { name: recording.steps.name }),
       message: shortened(messageOf(error), maxMessageChars),
       refusedAt: recording.steps.hops.at(-1),
+      cause: causeOf(error),
     });
     throw error;
   }
@@ -163,6 +165,7 @@ interface Outcome {
   readonly object: HopObject;
   readonly message: string;
   readonly refusedAt?: HopName | undefined;
+  readonly cause?: RefusalCause | undefined;
 }
 
 function record({ recorder, facts, steps }: Recording, context: Context, outcome: Outcome): void {
@@ -190,12 +193,12 @@ function record({ recorder, facts, steps }: Recording, context: Context, outcome
 class RequestFacts {
   readonly #known = new BoundedCache<Facts>({ entries: 2000, chars: 512 * 1024, keyChars: 1024 });
 
-  of({ info, user, request }: Context, { status, message, refusedAt }: Outcome): Facts {
+  of({ info, user, request }: Context, { status, message, refusedAt, cause }: Outcome): Facts {
     const { verb } = info;
     const name = shortened(user.name);
     const client = shortened(request.headers["user-agent"] ?? "");
     const subresource = info.path.length > maxPathChars ? ownText(info.subresource, maxTextChars) : info.subresource;
-    if (message) return { verb, subresource, user: name, client, status, refusedAt, message };
+    if (message) return { verb, subresource, user: name, client, status, refusedAt, message, ...cause };
     const key = `${subresource.length} ${name.length} ${status} ${verb} ${subresource}${name}${client}`;
     let facts = this.#known.get(key);
     if (!facts) {

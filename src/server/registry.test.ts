@@ -15,9 +15,9 @@ const sent = {
 const older = decode(autoscalersV1.schema, sent, { defaults: true }).value;
 const registry = new ResourceRegistry(allResources);
 
-test("the registry converts objects to other versions of their kind", () => {
-  const newer = registry.convert(autoscalersV1, older, "autoscaling/v2");
-  const again = registry.convert(HorizontalPodAutoscaler, newer?.object ?? older, "autoscaling/v1");
+test("the registry converts objects to other versions of their kind", async () => {
+  const newer = await registry.convert(autoscalersV1, older, "autoscaling/v2");
+  const again = await registry.convert(HorizontalPodAutoscaler, newer?.object ?? older, "autoscaling/v1");
 
   assert.equal(newer?.resource, HorizontalPodAutoscaler);
   assert.equal(newer.object.apiVersion, "autoscaling/v2");

@@ -1,4 +1,11 @@
+import { convertOne } from "#api/conversion.ts";
 import { type ApiObject, apiVersionOf, groupOf, type Resource } from "#api/resource.ts";
+
+/** An object, and the version of its kind in which it is. */
+export interface InVersion {
+  readonly resource: Resource;
+  readonly object: ApiObject;
+}
 
 /** Every Resource that is served; more can be added and removed at run time. */
 export class ResourceRegistry {
@@ -83,15 +90,19 @@ export class ResourceRegistry {
     return this.#byPath.get(pathOf(group, version, plural));
   }
 
-  /** The object in another version of its kind; undefined if that version is not served. */
+  /** The object in another version of its kind; undefined if that version is not served. A webhook takes its time. */
   convert(
     { plural }: Resource,
     object: ApiObject,
     apiVersion: string,
-  ): { resource: Resource; object: ApiObject } | undefined {
+  ): InVersion | undefined | Promise<InVersion | undefined> {
     const inVersion = (text = "") => this.find(groupOf(text), text.slice(text.indexOf("/") + 1), plural);
     const [from, to] = [inVersion(object.apiVersion), inVersion(apiVersion)];
     if (!from || !to || storedKind(from) !== storedKind(to)) return undefined;
+    if (from.conversion && from !== to) {
+      const converting = convertOne(from.conversion, object, apiVersion);
+      return converting.then((made) => ({ resource: to, object: to.reread?.(made) ?? made }));
+    }
     const stored = from.storedAs?.toStored(object) ?? object;
     return { resource: to, object: to.storedAs?.fromStored(stored) ?? stored };
   }

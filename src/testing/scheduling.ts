@@ -3,16 +3,18 @@ import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { type Profile, type SchedulerPlugin, type Verdict } from "#scheduler/framework.ts";
-import { defaultProfile, type ProfileDeps } from "#scheduler/profiles.ts";
+import { defaultProfile } from "#scheduler/profiles.ts";
 import { type NodeInfo, Snapshot } from "#scheduler/snapshot.ts";
 import { build } from "./build.ts";
+import { createFakeInformers } from "./fake-informers.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 type NodeParts = { spec?: InputOf<Node>["spec"]; status?: InputOf<Node>["status"]; labels?: Record<string, string> };
 type PodParts = Partial<InputOf<Pod>["spec"]> & { status?: InputOf<Pod>["status"]; labels?: Record<string, string> };
 
-/** The default profile for tests that bind nothing: no pod has peers, and namespaces have no labels. */
-export const testProfile = (deps: Partial<ProfileDeps> = {}): Profile =>
-  defaultProfile({ client: {} as Client, peersOf: () => [], namespaceLabels: () => ({}), ...deps });
+/** The default profile for tests that bind nothing, in a cluster without objects. */
+export const testProfile = (): Profile =>
+  defaultProfile({ client: {} as Client, informers: createFakeInformers(), clock: createVirtualClock() });
 
 export const roomy = { cpu: "4", memory: "8Gi", "ephemeral-storage": "10Gi", pods: "10" };
 

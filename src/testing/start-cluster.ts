@@ -4,7 +4,7 @@ import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import { controllerUser, schedulerUser } from "#cluster/identities.ts";
+import { controllerUser, provisionerUser, schedulerUser } from "#cluster/identities.ts";
 import { createSimulatedNodes, type SimulatedNode, type SimulationOptions } from "#cluster/simulated-nodes.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock, systemClock } from "#lib/async/clock.ts";
@@ -13,6 +13,8 @@ import { signingKey } from "#lib/crypto/jwt.ts";
 import { createAuthority, createKey, keyToPem } from "#lib/crypto/x509.ts";
 import { type Random, randomUid, seededRandom } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
+import { simulatedDirectories } from "#provisioner/directories.ts";
+import { runProvisioner } from "#provisioner/provisioner.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
 import { type WorkQueue } from "#runtime/work-queue.ts";
@@ -37,6 +39,8 @@ export interface ClusterOptions {
   readonly nodes?: number;
   /** The properties and behaviour of those nodes. */
   readonly simulation?: SimulationOptions;
+  /** What a node that is not simulated reports at `/metrics/resource`; default: nothing. */
+  nodeMetrics?(node: string): string;
   /** `system`: real time. Default: time stands still until the test moves it. */
   readonly clock?: "virtual" | "system";
   /** The caller's own components, which run with the others until the cluster ends. */
@@ -107,16 +111,20 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   const random = seededRandom(seed);
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
-  const { store, api, verdicts } = await startServer({ clock, log, random, onQueue }, options);
+  const nodes: SimulatedNode[] = [];
+  const metricsOf = async (name: string) =>
+    (await nodes.find((node) => node.name === name)?.resourceMetrics()) ?? options.nodeMetrics?.(name) ?? "";
+  const { store, api, verdicts } = await startServer({ clock, log, random, onQueue, metricsOf }, options);
   const { informers, recorder } = api;
   const clientFor = (user: UserInfo): Client => api.clientFor(user);
   const client = clientFor(administrator);
 
   const base = { informers, clock, log, recorder, onQueue };
-  const nodes = createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation);
+  nodes.push(...createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation));
   const own = options.components?.({ ...base, client, clientFor }) ?? [];
   const plane = controllers ? controlPlane(api, { ...base, random, verdicts }) : [];
-  const running = startTasks([...plane, ...nodes.map(({ run }) => run), ...own]);
+  const volumes = controllers && nodes.length > 0 ? [provisioner(base, clientFor(provisionerUser))] : [];
+  const running = startTasks([...plane, ...volumes, ...nodes.map(({ run }) => run), ...own]);
   return {
     client,
     informers,
@@ -138,6 +146,12 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   };
 }
 
+interface ServerParts extends Pick<RunDeps, "clock" | "log" | "onQueue"> {
+  readonly random: Random;
+  /** What a node reports about its usage. */
+  metricsOf(node: string): Promise<string>;
+}
+
 interface Server {
   readonly store: Store;
   readonly api: AssembledServer;
@@ -145,7 +159,7 @@ interface Server {
 }
 
 async function startServer(
-  { clock, log, random, onQueue }: Pick<RunDeps, "clock" | "log" | "onQueue"> & { random: Random },
+  { clock, log, random, onQueue, metricsOf }: ServerParts,
   { historyLimits }: ClusterOptions,
 ): Promise<Server> {
   const store = openMemoryStore({ clock, ...(historyLimits ? { limits: historyLimits } : {}) });
@@ -154,9 +168,14 @@ async function startServer(
   const newUid = (): string => randomUid(random);
   const serverAddress = "127.0.0.1:6443";
   const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts };
-  const api = await assembleApiServer({ ...parts, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
+  const nodeMetrics = async () => async (node: string) => once(await metricsOf(node));
+  const api = await assembleApiServer({ ...parts, nodeMetrics, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
   await bootstrapCluster(api.loopback, api.health);
   return { store, api, verdicts };
+}
+
+async function* once<T>(value: T): AsyncGenerator<T> {
+  yield value;
 }
 
 /** The condition, which throws if a task has ended too early. */
@@ -173,10 +192,11 @@ function controlPlane(
 ): readonly Task[] {
   const { clock, log } = deps;
   const validity = { notBeforeMs: clock.now(), notAfterMs: clock.now() + authorityLifeMs };
-  const rootCa = createAuthority({ subject: { commonName: "kubernetes" }, ...validity }).certificate;
+  const authority = createAuthority({ subject: { commonName: "kubernetes" }, ...validity });
+  const trust = { rootCa: authority.certificate, signer: { authority: () => authority } };
   const clientFor = (account: string): Client => api.clientFor(controllerUser(account));
   return [
-    (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, remoteKinds: api.remote, rootCa }, stop),
+    (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, remoteKinds: api.remote, ...trust }, stop),
     async (stop) => {
       const client = api.clientFor(schedulerUser);
       await using events = createEventRecorder(client, { component: "default-scheduler", clock, log });
@@ -184,6 +204,12 @@ function controlPlane(
     },
   ];
 }
+
+/** Makes the volumes of all simulated nodes. */
+const provisioner =
+  (deps: Omit<RunDeps, "client">, client: Client): Task =>
+  (stop) =>
+    runProvisioner({ serves: () => true, directories: simulatedDirectories }, { ...deps, client }, stop);
 
 const administrator: UserInfo = { name: "kubernetes-admin", groups: ["system:masters", "system:authenticated"] };
 const authorityLifeMs = 3650 * 86_400_000;

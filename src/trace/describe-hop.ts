@@ -19,8 +19,15 @@ export function describeHop(hop: Hop): Description {
     case "serve":
       return { who: hop.component, what: `program the rules of service ${hop.object?.name ?? ""}` };
     default:
-      return { who: hop.component, what: steps[hop.hop] };
+      return { who: hop.component, what: describeAdmission(hop) ?? steps[hop.hop] };
   }
+}
+
+/** What a webhook or a policy did: `change spec.replicas: 2 → 3, and 1 more`. */
+function describeAdmission({ facts = {} }: Hop): string | undefined {
+  const changes = Array.isArray(facts.changes) ? facts.changes : [];
+  const more = changes.length > 1 ? `, and ${changes.length - 1} more` : "";
+  return changes.length > 0 ? `change ${String(changes[0])}${more}` : undefined;
 }
 
 /** The schema step occurs twice: when the object is read, and when it is complete. */

@@ -1,6 +1,9 @@
+import { withAdmission } from "./admission.ts";
 import { explainBudget, explainQuota } from "./allowances.ts";
 import { explainApiService } from "./api-service.ts";
+import { explainAutoscaler } from "./autoscaler.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
+import { explainClaim } from "./claim.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
 import { explainAbsent } from "./pod/absent.ts";
@@ -11,7 +14,9 @@ import { explainService } from "./traffic.ts";
 import { explainWorkload } from "./workload.ts";
 
 /** Where the object is stuck and why. Pure: the same facts give the same answer. */
-export function explain(facts: Facts): Explanation {
+export const explain = (facts: Facts): Explanation => withAdmission(explainObject(facts), facts.admission);
+
+function explainObject(facts: Facts): Explanation {
   switch (facts.about) {
     case "pod":
       return explainPod(facts);
@@ -31,6 +36,10 @@ export function explain(facts: Facts): Explanation {
       return explainBudget(facts.budget);
     case "apiService":
       return explainApiService(facts.apiService);
+    case "autoscaler":
+      return explainAutoscaler(facts.autoscaler);
+    case "claim":
+      return explainClaim(facts);
     case "object":
       return explainEndingObject(facts) ?? there(facts);
     case "absent":

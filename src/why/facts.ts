@@ -3,9 +3,12 @@ import { type DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
 import { type StatefulSet } from "#api/apps/stateful-set.ts";
+import { type HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-autoscaler.ts";
 import { type CronJob } from "#api/batch/cron-job.ts";
 import { type Job } from "#api/batch/job.ts";
 import { type Node } from "#api/core/node.ts";
+import { type PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
+import { type PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { type ReplicationController } from "#api/core/replication-controller.ts";
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
@@ -13,11 +16,16 @@ import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type StorageClass } from "#api/storage/storage-class.ts";
 import { type AttemptAnswer } from "#trace/answers.ts";
 import { type HopName } from "#trace/hop.ts";
 
 /** Everything known about the object in question, gathered before anything is concluded. */
-export type Facts =
+export type Facts = FactsOfObject & {
+  /** What admission did to an object that exists. */
+  readonly admission?: AdmissionHistory | undefined;
+};
+type FactsOfObject =
   | ({ readonly about: "pod" } & PodFacts)
   | ({ readonly about: "workload" } & WorkloadFacts)
   | ({ readonly about: "job" } & JobFacts)
@@ -27,6 +35,8 @@ export type Facts =
   | { readonly about: "quota"; readonly quota: ResourceQuota }
   | { readonly about: "budget"; readonly budget: PodDisruptionBudget }
   | { readonly about: "apiService"; readonly apiService: APIService }
+  | { readonly about: "autoscaler"; readonly autoscaler: HorizontalPodAutoscaler }
+  | ({ readonly about: "claim" } & ClaimFacts)
   | ({ readonly about: "object" } & ObjectFacts)
   | ({ readonly about: "absent" } & AbsentFacts);
 
@@ -49,6 +59,21 @@ export interface PodFacts {
   readonly logs: ReadonlyMap<string, readonly string[]>;
   /** Services that select the pod. */
   readonly services: readonly ServiceFacts[];
+  /** For a pod without a node: its claims that have no volume, and the names of those that do not exist. */
+  readonly claims?: readonly (ClaimFacts | string)[];
+}
+
+export interface ClaimFacts {
+  readonly nowMs: number;
+  readonly claim: PersistentVolumeClaim;
+  /** Oldest first. */
+  readonly events: readonly SeenEvent[];
+  /** undefined if it does not exist, or may not be read. */
+  readonly storageClass: StorageClass | undefined;
+  /** The volume that the claim names. */
+  readonly volume: PersistentVolume | undefined;
+  /** The pods that use the claim. */
+  readonly pods: readonly Pod[];
 }
 
 export interface SeenEvent {
@@ -155,4 +180,28 @@ export interface Refusal {
   readonly message: string;
   /** Which rule would have allowed it, if whoever asks may read the roles. */
   readonly missing?: string;
+  readonly cause?: RefusalCause | undefined;
+}
+/** Who refused a request: a plugin, a policy, a webhook or a rule. */
+export interface RefusalCause {
+  readonly by: string;
+  /** The binding of the policy or the configuration of the webhook; "" if there is none. */
+  readonly of: string;
+  /** "" if there is none. */
+  readonly expression: string;
+  /** What the names in the expression stood for: `object.spec.replicas = 5`. */
+  readonly values: readonly string[];
+}
+
+export interface AdmissionHistory {
+  readonly nowMs: number;
+  /** The last change of the object, if it was refused. */
+  readonly refusal: Refusal | undefined;
+  readonly changes: readonly AdmissionChange[];
+}
+export interface AdmissionChange {
+  /** `policy sidecar`, `webhook labels.example.com`. */
+  readonly by: string;
+  /** `spec.replicas: 2 → 3`. */
+  readonly changes: readonly string[];
 }

@@ -3,7 +3,7 @@ import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { StatefulSet } from "#api/apps/stateful-set.ts";
-import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
+import { HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-autoscaler.ts";
 import { CronJob } from "#api/batch/cron-job.ts";
 import { parseCronSchedule } from "#api/batch/cron-schedule.ts";
 import { nextDueMs } from "#api/batch/cron-times.ts";
@@ -11,6 +11,7 @@ import { Job } from "#api/batch/job.ts";
 import { Lease } from "#api/coordination/lease.ts";
 import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
+import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { isFinished, isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { ReplicationController } from "#api/core/replication-controller.ts";
@@ -21,34 +22,27 @@ import { matchesLabels } from "#api/meta/label-selector.ts";
 import { isControlledBy } from "#api/meta/owner.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
-import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
+import { type ApiObject } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
 import { nodeLeaseNamespace, revisionAnnotation } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
-import { type TraceAnswer, type VerdictsAnswer } from "#trace/answers.ts";
-import { type HopName, hopNames } from "#trace/hop.ts";
+import { type VerdictsAnswer } from "#trace/answers.ts";
+import { type ClaimReader, gatherClaim, openClaims } from "./claims.ts";
 import {
-  type AbsentFacts,
   type CronJobFacts,
   type Facts,
   type JobFacts,
   type PodFacts,
-  type Refusal,
   type SeenEvent,
   type ServiceFacts,
   type Workload,
   type WorkloadFacts,
 } from "./facts.ts";
+import { historyOf, readOwn, type Subject } from "./history.ts";
 import { hasRestarted, partsOf } from "./pod/pod-parts.ts";
 import { missingReferences } from "./pod/references.ts";
 import { roomsOf } from "./rooms.ts";
 import { msOf } from "./times.ts";
-
-export interface Subject {
-  readonly resource: Resource;
-  readonly namespace: string;
-  readonly name: string;
-}
 
 /** Reads everything that an explanation could need, through the API and nothing else. */
 export async function gather(client: Client, subject: Subject, nowMs: number): Promise<Facts> {
@@ -56,7 +50,17 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
   const gatherer = new Gatherer(client, nowMs);
   const ref = resource.scope === "Namespaced" ? { namespace, name } : { name };
   const object = await orAbsent(client.get(resource, ref));
-  if (!object) return { about: "absent", nowMs, ...subject, ...(await gatherer.historyOf(subject)) };
+  const { changes, ...past } = await historyOf(client, subject);
+  if (!object) return { about: "absent", nowMs, ...subject, ...past };
+  const facts = await gatherFor(gatherer, subject, { object, nowMs });
+  return { ...facts, admission: { nowMs, changes, refusal: past.refusal } };
+}
+
+async function gatherFor(
+  gatherer: Gatherer,
+  { resource, name }: Subject,
+  { object, nowMs }: { readonly object: ApiObject; readonly nowMs: number },
+): Promise<Facts> {
   const { schema } = resource;
   if (object.metadata.deletionTimestamp && schema !== Pod.schema) return { about: "object", nowMs, resource, object };
   switch (schema) {
@@ -84,6 +88,12 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
       return { about: "budget", budget: object as PodDisruptionBudget };
     case APIService.schema:
       return { about: "apiService", apiService: object as APIService };
+    case HorizontalPodAutoscaler.schema:
+      return { about: "autoscaler", autoscaler: object as HorizontalPodAutoscaler };
+    case PersistentVolumeClaim.schema: {
+      const claim = object as PersistentVolumeClaim;
+      return { about: "claim", ...(await gatherClaim(gatherer.claimReader, claim)) };
+    }
     default:
       return { about: "object", nowMs, resource, object };
   }
@@ -102,11 +112,15 @@ class Gatherer {
     this.#nowMs = nowMs;
   }
 
+  get claimReader(): ClaimReader {
+    return { client: this.#client, nowMs: this.#nowMs, events: (claim) => this.#events(claim) };
+  }
+
   async pod(pod: Pod): Promise<PodFacts> {
     const { nodeName } = pod.spec;
     const { namespace } = pod.metadata;
     const isOpen = !isReady(pod) || partsOf(pod).some((part) => hasRestarted(part, this.#nowMs));
-    const [events, node, heartbeatMs, rooms, attempts, missing, logs, services] = await Promise.all([
+    const [events, node, heartbeatMs, rooms, attempts, missing, logs, services, claims] = await Promise.all([
       this.#events(pod),
       nodeName ? orAbsent(this.#client.get(Node, { name: nodeName })) : undefined,
       nodeName ? this.#heartbeat(nodeName) : undefined,
@@ -115,8 +129,9 @@ class Gatherer {
       isOpen && nodeName ? missingReferences(this.#client, pod) : [],
       isOpen ? this.#logs(pod) : new Map<string, readonly string[]>(),
       isReady(pod) ? this.#servicesOf(pod, namespace) : [],
+      nodeName ? [] : openClaims(this.claimReader, pod),
     ]);
-    return { nowMs: this.#nowMs, pod, events, node, heartbeatMs, rooms, attempts, missing, logs, services };
+    return { nowMs: this.#nowMs, pod, events, node, heartbeatMs, rooms, attempts, missing, logs, services, claims };
   }
 
   async workload({ kind, object }: Workload): Promise<WorkloadFacts> {
@@ -193,50 +208,6 @@ class Gatherer {
     return { heartbeatMs, events: items.map(seen).sort(byTime) };
   }
 
-  /** What the traces know about an object that does not exist. */
-  async historyOf({ resource, namespace, name }: Subject): Promise<Pick<AbsentFacts, "refusal" | "removal">> {
-    const place = resource.scope === "Namespaced" ? namespace : "-";
-    const path = [groupResource(resource, resource.plural), place, name].map(encodeURIComponent).join("/");
-    const answer = await this.#own<TraceAnswer>(`/orlop/trace/${path}`);
-    const deleted = answer?.traces.find(({ status, verb }) => status < 400 && verb === "delete");
-    const removal = deleted && { atMs: deleted.startMs, user: deleted.user };
-    const refusal = await this.#refusal(path, answer);
-    const missing = refusal?.hop === "authorize" ? await this.#missingRule(refusal, { resource, namespace, name }) : "";
-    return { refusal: refusal && missing ? { ...refusal, missing } : refusal, removal };
-  }
-
-  /** The server explains a refusal to those who may read the roles. "" if it does not, or would allow it now. */
-  async #missingRule({ user, verb }: Refusal, { resource, namespace, name }: Subject): Promise<string> {
-    const { group, version, plural } = resource;
-    const place = resource.scope === "Namespaced" ? { namespace } : {};
-    const object = verb === "create" ? {} : { name };
-    const resourceAttributes = { verb, group, version, resource: plural, ...place, ...object };
-    const review = this.#client.create(SubjectAccessReview, { metadata: {}, spec: { user, resourceAttributes } });
-    const answer = await review.catch(() => undefined);
-    return answer && !answer.status.allowed ? (answer.status.reason ?? "") : "";
-  }
-
-  /** The last refused attempt to write the object. */
-  async #refusal(path: string, answer: TraceAnswer | undefined): Promise<Refusal | undefined> {
-    const last = answer?.traces.find(({ status, verb }) => status >= 400 && verb !== "delete");
-    if (!answer || !last) return undefined;
-    const detail =
-      last.traceId === answer.traceId
-        ? answer
-        : await this.#own<TraceAnswer>(`/orlop/trace/${path}?trace=${last.traceId}`);
-    const hop = detail?.hops.findLast(({ facts }) => typeof facts?.status === "number" && facts.status >= 400);
-    const { refusedAt, message } = hop?.facts ?? {};
-    const at = hopNames.find((each): each is HopName => each === refusedAt) ?? "admit";
-    return {
-      atMs: last.startMs,
-      verb: last.verb,
-      user: last.user,
-      status: last.status,
-      hop: at,
-      message: String(message ?? ""),
-    };
-  }
-
   async #events(object: ApiObject): Promise<SeenEvent[]> {
     const { namespace = "", uid = "" } = object.metadata;
     const { items } = await this.#client.list(Event, { namespace, fieldSelector: `involvedObject.uid=${uid}` });
@@ -252,7 +223,7 @@ class Gatherer {
     const path = [metadata.namespace, metadata.name, metadata.uid]
       .map((part) => encodeURIComponent(part ?? ""))
       .join("/");
-    return (await this.#own<VerdictsAnswer>(`/orlop/verdicts/${path}`))?.attempts;
+    return (await readOwn<VerdictsAnswer>(this.#client, `/orlop/verdicts/${path}`))?.attempts;
   }
 
   async #logs(pod: Pod): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -285,12 +256,6 @@ class Gatherer {
   async #slices(namespace: string, service: string): Promise<readonly EndpointSlice[]> {
     const labelSelector = `kubernetes.io/service-name=${service}`;
     return (await this.#client.list(EndpointSlice, { namespace, labelSelector })).items;
-  }
-
-  /** An endpoint that only Orlop's server has; undefined where it is missing or the user may not read it. */
-  async #own<T>(path: string): Promise<T | undefined> {
-    const answer = await this.#client.raw("GET", path).catch(() => undefined);
-    return answer?.status === 200 ? (JSON.parse(Buffer.from(answer.body).toString()) as T) : undefined;
   }
 }
 

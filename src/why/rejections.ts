@@ -28,6 +28,11 @@ export function causeOf({ plugin, reasons }: NodeRejection): Cause {
       return has("the pod's host port already in use");
     case "NodeUnschedulable":
       return is("cordoned");
+    case "VolumeBinding":
+    case "VolumeZone":
+      return is("out of reach of a volume that the pod needs");
+    case "VolumeRestrictions":
+      return has("a volume of the pod in use by another pod");
     default:
       return has(`another reason: ${reasons.join(", ")}`);
   }
@@ -143,6 +148,11 @@ function gateAdvice(facts: PodFacts, { node, plugin }: NodeRejection): string[] 
       return [`Start a node called ${facts.pod.spec.nodeName ?? ""}, or remove spec.nodeName from the pod.`];
     case "NodePorts":
       return ["Use another hostPort, or none: only one pod per node can use a host port."];
+    case "VolumeBinding":
+    case "VolumeZone":
+      return ["Look where the volumes are: `kubectl describe pv`. Their node affinity and zones decide."];
+    case "VolumeRestrictions":
+      return ["Delete the pod that uses the volume: only one pod at a time may."];
     case "NodeUnschedulable":
       return [`Allow pods on ${node} again: \`kubectl uncordon ${node}\`.`];
     default:

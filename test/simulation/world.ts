@@ -147,12 +147,15 @@ const always = { mayRun: () => true, born() {} };
 const involved: ReadonlySet<string> = new Set([
   "deployment-controller",
   "endpointslice-controller",
+  "garbage-collector-controller",
   "namespace-controller",
-  "node-controller",
-  "pod-garbage-collector",
+  "node-ipam-controller",
+  "node-lifecycle-controller",
+  "pod-garbage-collector-controller",
   "replicaset-controller",
-  "root-ca-cert-publisher",
-  "service-account-controller",
+  "root-ca-certificate-publisher-controller",
+  "serviceaccount-controller",
+  "taint-eviction-controller",
 ]);
 
 const controllerManager = (deps: RunDeps): Process => ({
@@ -161,7 +164,7 @@ const controllerManager = (deps: RunDeps): Process => ({
   client: (cluster) => cluster.clientFor(controllerManagerUser),
   main({ informers, clientFor }, signal) {
     const clientOf = (account: string) => clientFor(controllerUser(account));
-    const runs = (account: string): boolean => involved.has(account);
+    const runs = (controller: string): boolean => involved.has(controller);
     return runControllers({ ...deps, informers, clientFor: clientOf, rootCa: "certificate", runs }, signal);
   },
 });

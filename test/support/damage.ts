@@ -1,5 +1,5 @@
 import { apiVersionOf, type Resource } from "#api/resource.ts";
-import { formatYaml } from "#lib/text/yaml.ts";
+import { formatYaml } from "#lib/yaml/yaml.ts";
 import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
 import { encodeEnvelope } from "#schema/protobuf/protobuf-envelope.ts";
 import { type ObjectSchema } from "#schema/schema.ts";

@@ -10,7 +10,7 @@ export const MatchCondition = object("MatchCondition", "A condition that a reque
   name: present(1, string(), "Name of the condition, unique in its list."),
   expression: present(2, string(), "CEL expression that is true for requests that match."),
 });
-interface MatchCondition extends Infer<typeof MatchCondition> {}
+export interface MatchCondition extends Infer<typeof MatchCondition> {}
 
 const maxConditions = 64;
 

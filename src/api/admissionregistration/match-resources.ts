@@ -23,11 +23,14 @@ export const MatchResources = object.atomic("MatchResources", "Selects the reque
   ),
   resourceRules: optional(3, atomicList(NamedRuleWithOperations), "Rules of which a request must match at least one."),
   excludeResourceRules: optional(4, atomicList(NamedRuleWithOperations), "Rules of which a request may match none."),
-  matchPolicy: defaulted(
-    7,
-    matchPolicies,
-    "Equivalent",
-    "Whether requests in other API versions of a resource match too: Equivalent or Exact.",
+  matchPolicy: inGo(
+    { isPointer: true },
+    defaulted(
+      7,
+      matchPolicies,
+      "Equivalent",
+      "Whether requests in other API versions of a resource match too: Equivalent or Exact.",
+    ),
   ),
 });
 export interface MatchResources extends Infer<typeof MatchResources> {}

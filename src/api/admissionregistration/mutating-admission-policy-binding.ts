@@ -22,7 +22,7 @@ export const MutatingAdmissionPolicyBinding = defineResource(
   fields,
   {
     ...policyTraits,
-    doc: "Puts a MutatingAdmissionPolicy into effect. It is stored, but has no effect yet.",
+    doc: "Puts a MutatingAdmissionPolicy into effect.",
     columns: [
       column("PolicyName", "Name of the policy.", ({ spec }) => spec.policyName ?? ""),
       paramRefColumn,

@@ -19,10 +19,10 @@ import { Variable } from "./variable.ts";
 const object = inPackage("admissionregistration/v1");
 
 const ApplyConfiguration = object("ApplyConfiguration", "Merges a part of an object as server-side apply does.", {
-  expression: optional(1, string(), "CEL expression that gives the part to merge. It is not compiled yet."),
+  expression: optional(1, string(), "CEL expression that gives the part to merge."),
 });
 const JSONPatch = object("JSONPatch", "Changes an object as a JSON patch does.", {
-  expression: optional(1, string(), "CEL expression that gives the operations of the patch. It is not compiled yet."),
+  expression: optional(1, string(), "CEL expression that gives the operations of the patch."),
 });
 const Mutation = object("Mutation", "One step of the change that a policy makes.", {
   patchType: required(
@@ -55,7 +55,7 @@ export const MutatingAdmissionPolicy = defineResource(
   fields,
   {
     ...policyTraits,
-    doc: "Changes requests by CEL expressions. It is stored, but has no effect yet.",
+    doc: "Changes requests by CEL expressions.",
     columns: [
       numberColumn("Mutations", "Number of changes of the policy.", ({ spec }) => spec.mutations?.length ?? 0),
       paramKindColumn,

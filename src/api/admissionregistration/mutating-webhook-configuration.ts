@@ -1,4 +1,4 @@
-import { defaulted, optional } from "#schema/fields.ts";
+import { defaulted, inGo, optional } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { listByKey, oneOf } from "#schema/types.ts";
 import { type ClusterObject, defineResource } from "../resource.ts";
@@ -9,11 +9,14 @@ const MutatingWebhook = inPackage("admissionregistration/v1")(
   "A webhook that can change or refuse requests, and which requests it gets.",
   {
     ...webhookFields(11, 12),
-    reinvocationPolicy: defaulted(
-      10,
-      oneOf("IfNeeded", "Never"),
-      "Never",
-      "Whether the webhook is called again if others changed the object after its call: Never or IfNeeded.",
+    reinvocationPolicy: inGo(
+      { isPointer: true },
+      defaulted(
+        10,
+        oneOf("IfNeeded", "Never"),
+        "Never",
+        "Whether the webhook is called again if others changed the object after its call: Never or IfNeeded.",
+      ),
     ),
   },
 );

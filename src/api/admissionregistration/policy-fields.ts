@@ -1,5 +1,5 @@
 import { dns1123Subdomain } from "#api/meta/names.ts";
-import { defaulted, nullable, optional } from "#schema/fields.ts";
+import { defaulted, inGo, nullable, optional } from "#schema/fields.ts";
 import { type InferFields } from "#schema/schema.ts";
 import { listByKey } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -34,11 +34,14 @@ export const policyFields = {
   ),
 };
 export const failurePolicy = (tag: number) =>
-  defaulted(
-    tag,
-    failurePolicies,
-    "Fail",
-    "What happens to a request if the policy cannot be evaluated: Fail or Ignore.",
+  inGo(
+    { isPointer: true },
+    defaulted(
+      tag,
+      failurePolicies,
+      "Fail",
+      "What happens to a request if the policy cannot be evaluated: Fail or Ignore.",
+    ),
   );
 
 interface Policy extends InferFields<typeof policyFields> {

@@ -1,5 +1,5 @@
 import { pathSegmentName } from "#api/meta/names.ts";
-import { defaulted, inline, optional } from "#schema/fields.ts";
+import { defaulted, inGo, inline, optional } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, oneOf, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -12,11 +12,14 @@ const ruleFields = {
   apiGroups: optional(1, atomicList(string()), "API groups of the rule. * alone means all groups."),
   apiVersions: optional(2, atomicList(string()), "API versions of the rule. * alone means all versions."),
   resources: optional(3, atomicList(string()), "Resources of the rule: pods, pods/log, pods/*, */scale, * or */*."),
-  scope: defaulted(
-    4,
-    oneOf("*", "Cluster", "Namespaced"),
-    "*",
-    "Scope of the resources of the rule: Cluster, Namespaced or * for both.",
+  scope: inGo(
+    { isPointer: true },
+    defaulted(
+      4,
+      oneOf("*", "Cluster", "Namespaced"),
+      "*",
+      "Scope of the resources of the rule: Cluster, Namespaced or * for both.",
+    ),
   ),
 };
 const operationFields = {

@@ -17,17 +17,18 @@ export const webhookFields = (objectSelectorTag: number, matchConditionsTag: num
   name: present(1, string(), "Name of the webhook, unique in its configuration: a domain of at least three parts."),
   clientConfig: present(2, WebhookClientConfig, "How the webhook is reached."),
   rules: optional(3, atomicList(RuleWithOperations), "Rules of which a request must match one to be sent."),
-  failurePolicy: defaulted(
-    4,
-    failurePolicies,
-    "Fail",
-    "What happens to a request if the webhook fails: Fail or Ignore.",
+  failurePolicy: inGo(
+    { isPointer: true },
+    defaulted(4, failurePolicies, "Fail", "What happens to a request if the webhook fails: Fail or Ignore."),
   ),
-  matchPolicy: defaulted(
-    9,
-    matchPolicies,
-    "Equivalent",
-    "Whether requests in other API versions of a resource match too: Equivalent or Exact.",
+  matchPolicy: inGo(
+    { isPointer: true },
+    defaulted(
+      9,
+      matchPolicies,
+      "Equivalent",
+      "Whether requests in other API versions of a resource match too: Equivalent or Exact.",
+    ),
   ),
   namespaceSelector: inGo(
     { isPointer: true },

@@ -206,7 +206,6 @@ function validateConversion(at: Cursor<CustomResourceConversion>): void {
     if (webhook?.conversionReviewVersions.length) at.under("conversionReviewVersions").forbidden(unwanted);
     return;
   }
-  at.field("strategy").forbidden("conversion by a webhook is not supported yet");
   const client = at.under("webhookClientConfig");
   if (!webhook?.clientConfig) client.missing("required when strategy is set to Webhook");
   else validateClientConfig(client.as(webhook.clientConfig));

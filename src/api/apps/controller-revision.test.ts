@@ -12,6 +12,9 @@ test("a ControllerRevision has data, and a number that is not negative", () => {
     "revision: Invalid value: -1: must be greater than or equal to 0",
     "data: Required value: data is mandatory",
   ]);
+  assert.deepEqual(faultsOf(ControllerRevision, { ...revision, data: [1] }), [
+    "data: Required value: data must be a valid JSON object",
+  ]);
 });
 
 test("a ControllerRevision keeps its data, and may get another number", () => {

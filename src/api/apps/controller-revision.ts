@@ -1,5 +1,6 @@
 import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
 import { controllerOf } from "#api/meta/owner.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { immutable, nullable, present } from "#schema/fields.ts";
 import { any, int64 } from "#schema/types.ts";
 import { defineResource, groupOf, groupResource, type NamespacedObject } from "../resource.ts";
@@ -23,5 +24,9 @@ export const ControllerRevision = defineResource("apps/v1.ControllerRevision", f
     ageColumn,
   ],
 
-  validate: (at) => void at.field("data").required("data is mandatory"),
+  validateCreate(revision) {
+    const { data } = revision.value;
+    if (data === undefined || data === null) revision.under("data").missing("data is mandatory");
+    else if (!isObject(data)) revision.under("data").missing("data must be a valid JSON object");
+  },
 });

@@ -118,9 +118,9 @@ test("a DaemonSet counts the changes of its template", () => {
 });
 
 test("a DaemonSet whose count is no number is refused", () => {
-  const set = read(DaemonSet, { metadata: { ...metadata, annotations: { [generation]: "many" } }, spec });
+  const set = { metadata: { ...metadata, annotations: { [generation]: "many" } }, spec };
 
-  assert.throws(() => DaemonSet.prepareForCreate?.(set), { message: /strconv\.ParseInt: parsing "many"/ });
+  assert.throws(() => read(DaemonSet, set), { message: /strconv\.ParseInt: parsing "many"/ });
 });
 
 test("the counts of a DaemonSet are not negative, and collisions are not forgotten", () => {

@@ -99,6 +99,8 @@ export const DaemonSet = defineResource("apps/v1.DaemonSet", fields, {
     wide(column("Selector", "Selects the pods.", ({ spec }) => formatLabelSelector(spec.selector) || "<none>")),
   ],
 
+  /** It is there before fields get their owners, so it belongs to whoever writes the object. */
+  defaults: (set) => setTemplateGeneration(set, templateGenerationOf(set)),
   prepareForCreate(set) {
     setTemplateGeneration(set, Math.max(1, templateGenerationOf(set)));
     dropDisabledFields(set.spec.template.spec, undefined);

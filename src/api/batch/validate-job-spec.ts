@@ -19,8 +19,6 @@ export function validateJobSpec(at: Cursor<JobSpec>): void {
   }
   at.on("managedBy", validateManagedBy);
   // The schema's own check passes over an empty text.
-  const mode: string | undefined = completionMode;
-  if (mode === "") at.field("completionMode").unsupported(["NonIndexed", "Indexed"]);
   if (completionMode === "Indexed") validateIndexed(at);
   else if (completionMode === undefined || completionMode === "NonIndexed") {
     for (const name of ["backoffLimitPerIndex", "maxFailedIndexes"] as const) {

@@ -46,8 +46,13 @@ export const LimitRange = defineResource("v1.LimitRange", fields, {
     const types = new Set<string>();
     range.field("spec").each("limits", (at) => {
       const type = at.field("type");
+      const { faultCount } = type;
       type.rule(qualifiedName);
-      if (!type.value.includes("/") && !["Pod", "Container", "PersistentVolumeClaim"].includes(type.value)) {
+      if (
+        type.faultCount === faultCount &&
+        !type.value.includes("/") &&
+        !["Pod", "Container", "PersistentVolumeClaim"].includes(type.value)
+      ) {
         type.invalid("must be a standard limit type or fully qualified");
       }
       type.unique(types);

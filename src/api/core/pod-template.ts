@@ -28,6 +28,7 @@ export interface PodTemplate extends NamespacedObject<typeof fields> {}
 export const PodTemplate = defineResource("v1.PodTemplate", fields, {
   doc: "A named template of a pod.",
   hasGeneration: true,
+  returnsDeleted: true,
   columns: [
     column("Containers", "Names of the containers in the template.", ({ template }) => containerNames(template)),
     column("Images", "Images of the containers in the template.", ({ template }) => containerImages(template)),

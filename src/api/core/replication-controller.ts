@@ -44,6 +44,7 @@ export const ReplicationController = defineResource("v1.ReplicationController", 
   storagePrefix: "controllers",
   hasGeneration: true,
   withStatus: () => ({ replicas: 0 }),
+  orphansDependents: "",
   scalable: { specReplicas: "spec.replicas", statusReplicas: "status.replicas", labels: "spec.selector" },
   columns: [
     ...replicaColumns,

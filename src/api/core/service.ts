@@ -103,6 +103,7 @@ export const Service = defineResource("v1.Service", fields, {
   subresources: [proxied("ServiceProxyOptions")],
   columns,
   selectableFields: { "spec.clusterIP": ({ spec }) => spec.clusterIP, "spec.type": ({ spec }) => spec.type },
+  indexes: { clusterIP: ({ spec }) => (spec.clusterIPs ?? []).filter((ip) => ip !== "None") },
   nameRule: dns1123Label,
 
   defaults: setDefaults,

@@ -32,7 +32,7 @@ export const configurationFields = (tag: number) =>
 const maxExpressionBytes = 10 * 1024;
 const maxParameterBytes = 10 * 1024;
 
-/** Expressions are not compiled, so a faulty one is found only where it is used. */
+/** The server compiles expressions later. Here, all that can be told is whether there is one. */
 export function validateSelectors(selectors: Cursor<readonly DeviceSelector[] | undefined>): void {
   eachUpTo(selectors, 32, (at) => {
     if (!at.value.cel) at.field("cel").missing();

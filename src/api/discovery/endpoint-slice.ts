@@ -4,7 +4,7 @@ import { ipFamily, validateCanonicalIp, validateEndpointIp, validateIp, warnOfIp
 import { validateLabels } from "#api/meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, type Rule } from "#api/meta/names.ts";
 import { equal } from "#lib/data/equal.ts";
-import { defaulted, immutable, nullable, optional, present, required, written } from "#schema/fields.ts";
+import { defaulted, immutable, inGo, nullable, optional, present, required, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, map, oneOf, setOf, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -43,7 +43,10 @@ export interface Endpoint extends Infer<typeof Endpoint> {}
 
 export const EndpointPort = object.atomic("EndpointPort", "A port of every endpoint of a slice.", {
   name: defaulted(1, string(dns1123Label), "", "Name of the port, the same as that of the service port."),
-  protocol: defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
+  protocol: inGo(
+    { isPointer: true },
+    defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
+  ),
   port: nullable(3, int32(), "Number of the port; all ports if absent."),
   appProtocol: nullable(4, string(), "Application protocol of the port, such as http or kubernetes.io/h2c."),
 });

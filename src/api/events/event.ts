@@ -127,6 +127,13 @@ function validateChange(event: Cursor<SentEvent>, old: SentEvent): void {
   if (!isSame("series")) validateSeries(event);
   for (const name of Object.keys(frozen) as (keyof Event)[]) {
     const at = event.under(name === "reportingComponent" ? "reportingController" : name);
-    if (!isSame(name)) at.invalid("field is immutable", value[name]);
+    if (!isSame(name)) at.invalid("field is immutable", value[name] ?? zeroOf(name));
   }
 }
+
+/** What Go has in a field that was not sent, and shows in messages. */
+const zeroOf = (name: keyof Event): unknown => {
+  const schema = Event.schema.fields[name]?.schema;
+  if (schema?.type === "string") return "";
+  return schema?.type === "int32" ? 0 : null;
+};

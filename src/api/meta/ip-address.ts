@@ -2,13 +2,13 @@ import { isIPv4, isIPv6 } from "node:net";
 import { type Cursor } from "../cursor.ts";
 
 /** An address as its 16-bit groups: two for IPv4, eight for IPv6. */
-type Groups = readonly number[];
+export type Groups = readonly number[];
 
 /** No address is longer, even with leading zeros. Longer texts would take a while to split. */
 const maxAddress = 128;
 
 /** Reads an address as leniently as Go: leading zeros are allowed, zones are not. */
-function groupsOf(text: string): Groups | undefined {
+export function groupsOf(text: string): Groups | undefined {
   if (text.length > maxAddress) return undefined;
   const dotted = text.replace(/(^|\.)0+(?=\d)/g, "$1");
   if (!text.includes(":")) return isIPv4(dotted) ? fromDotted(dotted) : undefined;
@@ -38,11 +38,14 @@ const isMapped = (groups: Groups): boolean =>
 
 /** The usual form: no leading zeros, lower case, the longest run of zeros left out. */
 export function canonicalAddress(text: string): string | undefined {
+  if (isIPv4(text)) return text;
   const groups = groupsOf(text);
   if (!groups) return undefined;
-  if (groups.length === 2) return toDotted(groups);
-  return isMapped(groups) ? toDotted(groups.slice(6)) : compressed(groups);
+  return formatGroups(isMapped(groups) ? groups.slice(6) : groups);
 }
+
+/** In the usual form. */
+export const formatGroups = (groups: Groups): string => (groups.length === 2 ? toDotted(groups) : compressed(groups));
 
 function compressed(groups: Groups): string {
   let best = { start: 0, length: 1 };
@@ -60,6 +63,7 @@ export type IpFamily = "IPv4" | "IPv6";
 
 /** IPv4-mapped addresses count as IPv4. */
 export function ipFamily(text: string): IpFamily | undefined {
+  if (isIPv4(text)) return "IPv4";
   const groups = groupsOf(text);
   if (!groups) return undefined;
   return groups.length === 2 || isMapped(groups) ? "IPv4" : "IPv6";
@@ -108,7 +112,7 @@ export function validateEndpointIp(at: Cursor<string>): void {
 }
 
 /** A range of addresses: those that begin with the first `length` bits of `groups`. */
-interface Cidr {
+export interface Cidr {
   readonly groups: Groups;
   readonly length: number;
 }
@@ -127,7 +131,7 @@ export function validateInterfaceAddress(at: Cursor<string>): void {
 }
 
 /** Reads a range as leniently as Go: leading zeros are allowed, and bits beyond the prefix. */
-function cidrOf(text: string): Cidr | undefined {
+export function cidrOf(text: string): Cidr | undefined {
   const slash = text.indexOf("/");
   const length = text.slice(slash + 1);
   const groups = groupsOf(text.slice(0, Math.max(slash, 0)));
@@ -165,9 +169,13 @@ function canonicalCidr(text: string): string {
 export function isSmallerCidr(inner: string, outer: string): boolean | undefined {
   const [small, large] = [cidrOf(inner), cidrOf(outer)];
   if (!small || !large) return undefined;
-  if (small.groups.length !== large.groups.length || small.length <= large.length) return false;
-  const difference = small.groups.map((group, index) => group ^ (large.groups[index] ?? 0));
-  return !difference.some((group, index) => group >> (16 - bitsIn(index, large.length)) !== 0);
+  return small.length > large.length && isWithin(small.groups, large);
+}
+
+/** Whether an address is in a range. */
+export function isWithin(address: Groups, { groups, length }: Cidr): boolean {
+  if (address.length !== groups.length) return false;
+  return !address.some((group, index) => (group ^ (groups[index] ?? 0)) >> (16 - bitsIn(index, length)) !== 0);
 }
 
 /** How many bits of a group are part of a prefix. */

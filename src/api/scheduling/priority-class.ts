@@ -1,5 +1,5 @@
 import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
-import { defaulted, immutable, optional, present, written } from "#schema/fields.ts";
+import { defaulted, immutable, inGo, optional, present, written } from "#schema/fields.ts";
 import { boolean, int32, listedOneOf, string } from "#schema/types.ts";
 import { type ClusterObject, defineResource, type InputOf, type ObjectOf } from "../resource.ts";
 
@@ -9,7 +9,10 @@ const fields = {
   globalDefault: optional(3, boolean(), "Whether pods that name no class get this one. Only one class can be so."),
   description: optional(4, string(), "What the class is meant for, for people."),
   preemptionPolicy: immutable(
-    defaulted(5, preemptionPolicies, "PreemptLowerPriority", "Whether pods of this class may displace other pods."),
+    inGo(
+      { isPointer: true },
+      defaulted(5, preemptionPolicies, "PreemptLowerPriority", "Whether pods of this class may displace other pods."),
+    ),
   ),
 };
 export interface PriorityClass extends ClusterObject<typeof fields> {}

@@ -1,7 +1,7 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { semanticEqual } from "#api/meta/equal.ts";
 import { equal } from "#lib/data/equal.ts";
-import { defaulted, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int64, oneOf, setOf, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -23,7 +23,10 @@ const CSIDriverSpec = object("CSIDriverSpec", "What a CSI driver can do and what
   podInfoOnMount: defaulted(2, boolean(), false, "Whether the driver is told which pod a volume is mounted for."),
   volumeLifecycleModes: defaulted(3, modes, ["Persistent"], "Persistent, Ephemeral or both. Cannot be changed."),
   storageCapacity: defaulted(4, boolean(), false, "Whether pods wait until the driver has reported enough capacity."),
-  fsGroupPolicy: defaulted(5, policies, "ReadWriteOnceWithFSType", "When files in volumes get the group of the pod."),
+  fsGroupPolicy: inGo(
+    { isPointer: true },
+    defaulted(5, policies, "ReadWriteOnceWithFSType", "When files in volumes get the group of the pod."),
+  ),
   tokenRequests: optional(6, atomicList(TokenRequest), "Service account tokens of the pod that the driver gets."),
   requiresRepublish: defaulted(7, boolean(), false, "Whether volumes are mounted again regularly, for new content."),
   seLinuxMount: defaulted(8, boolean(), false, "Whether the driver supports mounting with an SELinux label."),

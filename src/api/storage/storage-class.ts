@@ -1,6 +1,6 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
-import { defaulted, immutable, nullable, optional, required } from "#schema/fields.ts";
+import { defaulted, immutable, inGo, nullable, optional, required } from "#schema/fields.ts";
 import { atomicList, boolean, map, oneOf, string } from "#schema/types.ts";
 import { type ClusterObject, type Column, defineResource, type ObjectOf } from "../resource.ts";
 import { validateParameters, validateProvisioner } from "./parameters.ts";
@@ -13,12 +13,18 @@ const fields = {
   parameters: immutable(optional(3, map(string()), "Settings for the provisioner, by name. Cannot be changed.")),
   provisioner: immutable(required(2, string(), "Name of the provisioner of the volumes. Cannot be changed.")),
   reclaimPolicy: immutable(
-    defaulted(4, reclaimPolicies, "Delete", "Whether volumes are deleted or retained after use. Cannot be changed."),
+    inGo(
+      { isPointer: true },
+      defaulted(4, reclaimPolicies, "Delete", "Whether volumes are deleted or retained after use. Cannot be changed."),
+    ),
   ),
   mountOptions: optional(5, atomicList(string()), "Options with which the volumes are mounted, such as ro."),
   allowVolumeExpansion: nullable(6, boolean(), "Whether claims of this class may ask for more after their creation."),
   volumeBindingMode: immutable(
-    defaulted(7, bindingModes, "Immediate", "Whether claims are bound at once or for a pod. Cannot be changed."),
+    inGo(
+      { isPointer: true },
+      defaulted(7, bindingModes, "Immediate", "Whether claims are bound at once or for a pod. Cannot be changed."),
+    ),
   ),
   allowedTopologies: optional(8, atomicList(TopologySelectorTerm), "Where volumes may be; anywhere if empty."),
 };

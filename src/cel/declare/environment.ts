@@ -10,6 +10,8 @@ export interface EnvironmentOptions {
   readonly variables?: Readonly<Record<string, Type>>;
   /** Object types that an expression can name to write a literal, by their full name. */
   readonly types?: readonly Type[];
+  /** Object types that have no end of names. */
+  readonly findType?: (name: string) => Type | undefined;
   /** Where names without a qualifier are looked up first. */
   readonly container?: string;
   /** Whether `[1, "a"]` is an error. */
@@ -33,11 +35,13 @@ export class Environment {
   readonly #variables: ReadonlyMap<string, Type>;
   readonly #costs: ReadonlyMap<string, FunctionCost>;
   readonly #types = new Map<string, Type>();
+  readonly #findType: ((name: string) => Type | undefined) | undefined;
   readonly #functions = new Map<string, FunctionDeclaration>();
 
   constructor(options: EnvironmentOptions, parent?: Environment) {
     const libraries = options.libraries ?? [];
     this.#parent = parent;
+    this.#findType = options.findType;
     this.container = options.container ?? parent?.container ?? "";
     this.uniformLiterals = options.uniformLiterals ?? parent?.uniformLiterals ?? false;
     this.presenceTestCosts = options.presenceTestCosts ?? parent?.presenceTestCosts ?? true;
@@ -68,7 +72,7 @@ export class Environment {
   }
 
   type(name: string): Type | undefined {
-    return this.#types.get(name) ?? this.#parent?.type(name);
+    return this.#types.get(name) ?? this.#findType?.(name) ?? this.#parent?.type(name);
   }
 
   function(name: string): FunctionDeclaration | undefined {

@@ -5,8 +5,8 @@ export class CostExceeded extends Error {
   }
 }
 
-/** Characters or bytes that weigh as much as one unit of work. */
-const sizePerUnit = 16;
+/** Characters or bytes that weigh as much as one unit of work, as in the cost of functions that read text. */
+const sizePerUnit = 10;
 
 /**
  * What one evaluation has used. `cost` is counted exactly as Kubernetes counts it, and the caller may rely on it.

@@ -170,3 +170,33 @@ export function childrenOf(node: Node): readonly Node[] {
       return [node.range, node.initial, node.condition, node.step, node.result];
   }
 }
+
+/** The longest paths of names in a tree that start with a variable of the expression, not with one of a loop. */
+export function* namesIn(node: Node): Iterable<{ readonly name: string; readonly node: Node }> {
+  const ofLoops = new Set<string>();
+  const found: { readonly name: string; readonly node: Node }[] = [];
+  const stack: Node[] = [node];
+  for (let at = stack.pop(); at; at = stack.pop()) {
+    const name = qualifiedName(at);
+    if (name !== undefined) found.push({ name, node: at });
+    else stack.push(...childrenOf(at).toReversed());
+    if (at.kind !== "comprehension") continue;
+    for (const variable of [at.variable, at.secondVariable, at.accumulator]) if (variable) ofLoops.add(variable);
+  }
+  for (const part of found) if (!ofLoops.has(part.name.split(".", 1)[0] ?? "")) yield part;
+}
+
+/** Whether a tree reads a field of a variable: `claims.email` or `claims.?email`. */
+export function readsField(node: Node, variable: string, field: string): boolean {
+  const isVariable = (at: Node | undefined) => at?.kind === "identifier" && at.name === variable;
+  const stack: Node[] = [node];
+  for (let at = stack.pop(); at; at = stack.pop()) {
+    if (at.kind === "select" && at.field === field && isVariable(at.operand)) return true;
+    if (at.kind === "call" && at.name === "_?._") {
+      const [operand, name] = at.arguments;
+      if (isVariable(operand) && name?.kind === "literal" && name.value === field) return true;
+    }
+    stack.push(...childrenOf(at));
+  }
+  return false;
+}

@@ -99,6 +99,11 @@ export class DataObject extends ObjectValue {
     return Object.keys(this.#data).length;
   }
 
+  /** What it was made of, in which fields that no expression can use are too. */
+  get data(): unknown {
+    return this.#data;
+  }
+
   /** A field whose place and type are known already. */
   read(dataName: string, convert: Convert): Value | undefined {
     return Object.hasOwn(this.#data, dataName) ? convert(this.#data[dataName]) : undefined;

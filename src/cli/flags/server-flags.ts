@@ -2,6 +2,7 @@ import { type ControlPlaneOptions } from "#cluster/control-plane.ts";
 import { durationSeconds, eventFlags } from "../command.ts";
 import { type AdmissionValues, admissionFlags, admissionOptions } from "./admission-flags.ts";
 import { type AuditValues, auditFlags, auditOf } from "./audit-flags.ts";
+import { type ControllerValues, controllerFlags, controllerSettings } from "./controller-flags.ts";
 import { type EtcdValues, etcdFlags, etcdSettings } from "./etcd-flags.ts";
 import { type InFlightValues, inFlightFlags, inFlightOptions } from "./in-flight-flags.ts";
 import { type SecurityValues, securityFlags, securityOptions } from "./security-flags.ts";
@@ -11,6 +12,7 @@ import { encryptionOf, type StorageValues, storageFlags } from "./storage-flags.
 export const serverFlags = {
   ...admissionFlags,
   ...auditFlags,
+  ...controllerFlags,
   ...etcdFlags,
   ...eventFlags,
   ...inFlightFlags,
@@ -21,6 +23,7 @@ export const serverFlags = {
 export interface ServerValues
   extends AdmissionValues,
     AuditValues,
+    ControllerValues,
     EtcdValues,
     InFlightValues,
     SecurityValues,
@@ -34,6 +37,7 @@ export async function serverOptions(values: ServerValues): Promise<Partial<Contr
   return {
     admission: admissionOptions(values),
     audit: auditOf(values),
+    controllers: controllerSettings(values),
     encryption: encryptionOf(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     inFlight: inFlightOptions(values),

@@ -32,9 +32,8 @@ function http1Transport(agent: PlainAgent, open: (head: Http1Head) => ReturnType
         let connected = false;
         request.once("socket", (socket) => {
           connected = !socket.connecting;
-          socket.once("connect", () => {
-            connected = true;
-          });
+          // A kept connection is used for many requests, and would collect their listeners.
+          if (!connected) socket.once("connect", () => (connected = true));
         });
         request.on("error", (error) => {
           reject(signal.aborted ? signal.reason : new WireError(connected ? "lost" : "connect", error));

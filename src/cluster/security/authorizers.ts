@@ -6,6 +6,7 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { type Authorizer, rulesOfAll } from "#server/authorize/authorizer.ts";
 import { decide } from "#server/authorize/chain.ts";
 import type { AuthorizerConfiguration } from "#server/authorize/configured/authorization-config.ts";
+import type { Match } from "#server/authorize/configured/match-conditions.ts";
 import { ConfigFileError, parseConfig, readConfigFile } from "#server/config/config-file.ts";
 import type { AuthorizationOptions, AuthorizationWebhookOptions } from "./options.ts";
 
@@ -80,6 +81,11 @@ async function makeAll(configurations: readonly AuthorizerConfiguration[], deps:
   }
 }
 
+async function compiledConditions(conditions: readonly { readonly expression?: string }[]): Promise<Match> {
+  const { compileConditions } = await import("#server/authorize/configured/match-conditions.ts");
+  return compileConditions(conditions);
+}
+
 async function makerOf(
   { type = "", name = "", webhook: config }: AuthorizerConfiguration,
   { clock, log }: AuthorizersDeps,
@@ -101,9 +107,12 @@ async function makerOf(
     retry: webhookRetry,
   });
   opened.push(webhook);
+  const conditions = config.matchConditions ?? [];
+  const match = conditions.length > 0 ? await compiledConditions(conditions) : undefined;
   const authorizer = authorizationWebhook({
     name,
     webhook,
+    match,
     version: config.subjectAccessReviewVersion === "v1beta1" ? "v1beta1" : "v1",
     allowedTtlMs: config.cacheAuthorizedRequests ? millisecondsOf(config.authorizedTTL) : 0,
     refusedTtlMs: config.cacheUnauthorizedRequests ? millisecondsOf(config.unauthorizedTTL) : 0,

@@ -11,6 +11,7 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { truncateBytes } from "#lib/text/truncate.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Again, againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
+import { shownSelector } from "../shared/shown-selector.ts";
 import { writeStatusIfChanged } from "../shared/write-status.ts";
 import { expectedScale } from "./expected-scale.ts";
 import { needsScale, planBudget } from "./plan-budget.ts";
@@ -111,19 +112,7 @@ async function scaleOf(
 }
 
 const unmanagedText = (selector: LabelSelector | undefined): string =>
-  `Pods selected by this PodDisruptionBudget (selector: ${shownSelector(selector)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`;
-
-/** As upstream's events show a selector. */
-function shownSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): string {
-  const labels = Object.entries(matchLabels)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, value]) => `${key}: ${value},`);
-  const expressions = matchExpressions.map(
-    ({ key, operator, values = [] }) =>
-      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(" ")}],},`,
-  );
-  return `&LabelSelector{MatchLabels:map[string]string{${labels.join("")}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join("")}},}`;
-}
+  `Pods selected by this PodDisruptionBudget (selector: ${shownSelector(selector ?? {})}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`;
 
 /** A budget that cannot be counted allows nothing. */
 async function failSafe(

@@ -1,36 +1,39 @@
 import { Node } from "#api/core/node.ts";
-import { isFinished, isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
-import { matchesLabels } from "#api/meta/label-selector.ts";
 import { ignoreNotFound } from "#api/status.ts";
-import { managedByLabel, serviceNameLabel } from "#api/well-known.ts";
+import { managedByLabel, serviceNameLabel, triggerTimeAnnotation } from "#api/well-known.ts";
 import { referenceTo } from "#client/events.ts";
-import { labelledWith } from "#controllers/shared/dependents.ts";
 import { isNamespaceEnding } from "#controllers/shared/namespace-ending.ts";
-import { equal } from "#lib/data/equal.ts";
+import { Selections } from "#controllers/shared/selections.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, type Wake, watch } from "#runtime/reconciler.ts";
 import { Pace } from "../pace.ts";
+import { addHints, type HintNews } from "./add-hints.ts";
 import { addressTypesOf, endpointsOf } from "./endpoints-of.ts";
+import { followPods } from "./follow-pods.ts";
+import { NodeShares } from "./node-shares.ts";
 import { manager, planSlices, type SlicePlan } from "./plan-slices.ts";
 import { TriggerTimes } from "./trigger-times.ts";
+import { wantsZoneHints } from "./zone-hints.ts";
 
 /** Maintains, for every service with a selector, the slices with its endpoints. */
 export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Service> {
   const { informers, clock, events } = deps;
   const services = informers.of(Service);
-  const pods = informers.of(Pod);
+  const selections = new Selections(services, informers.of(Pod));
   const nodes = informers.of(Node);
+  const shares = new NodeShares(nodes, services);
   const slices = informers.of(EndpointSlice);
   const triggerTimes = new TriggerTimes();
   const pace = new Pace(clock);
   return {
     name: "endpointslice",
     reconciles: Service,
-    watches: [watch(Pod, (change) => servicesFor(change, services)), watch(EndpointSlice, serviceOf)],
+    watches: [watch(EndpointSlice, serviceOf), watch(Node, (change) => shares.affectedBy(change))],
+    follow: (wake) => followPods(selections, wake),
 
     async reconcile(service, signal) {
       const { selector, type } = service.spec;
@@ -38,11 +41,11 @@ export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Servic
       const waitMs = pace.waitMs(service);
       if (waitMs > 0) return againAfter(waitMs);
       const { namespace, name } = service.metadata;
-      const selected = labelledWith(pods, namespace, selector);
-      const existing = slices
-        .by("service", `${namespace}/${name}`)
-        .filter(({ metadata }) => metadata.labels?.[managedByLabel] === manager && !metadata.deletionTimestamp);
-      const plan = planAll(service, { selected, existing, nodes });
+      const selected = selections.podsOf(service);
+      const existing = slices.by("service", `${namespace}/${name}`).filter(isOurs);
+      const plan = planAll(service, { selected, existing, nodes, shares });
+      for (const { type, reason, message } of plan.news)
+        events.event(referenceTo(Service, service), type, reason, message);
       const time = triggerTimes.next(service, selected);
       try {
         await carryOut(deps, { service, plan, time }, signal);
@@ -64,24 +67,30 @@ export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Servic
   };
 }
 
+const isOurs = ({ metadata }: EndpointSlice): boolean =>
+  metadata.labels?.[managedByLabel] === manager && !metadata.deletionTimestamp;
+
 interface FullPlan extends SlicePlan {
   readonly withoutNode: Pod[];
+  readonly news: HintNews[];
 }
 
-function planAll(
-  service: Service,
-  {
-    selected,
-    existing,
-    nodes,
-  }: { readonly selected: readonly Pod[]; readonly existing: readonly EndpointSlice[]; nodes: Informer<Node> },
-): FullPlan {
+interface SliceWorld {
+  readonly selected: readonly Pod[];
+  readonly existing: readonly EndpointSlice[];
+  readonly nodes: Informer<Node>;
+  readonly shares: NodeShares;
+}
+
+function planAll(service: Service, { selected, existing, nodes, shares }: SliceWorld): FullPlan {
   const types = addressTypesOf(service);
-  const plan: FullPlan = { create: [], update: [], remove: [], withoutNode: [] };
+  const plan: FullPlan = { create: [], update: [], remove: [], withoutNode: [], news: [] };
   const nodeOf = (name: string) => nodes.get({ name });
   for (const type of types) {
     const { groups, withoutNode } = endpointsOf(service, selected, { type, nodeOf });
     const slices = existing.filter(({ addressType }) => addressType === type);
+    const news = wantsZoneHints(service) && addHints(groups, { type, slices, shares: shares.now() });
+    if (news) plan.news.push(news);
     const { create, update, remove } = planSlices(service, groups, { type, slices });
     plan.create.push(...create);
     plan.update.push(...update);
@@ -100,16 +109,14 @@ function missingNodeError({ metadata }: Service, pods: readonly Pod[]): Error {
   return new Error(texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`);
 }
 
-const triggerTimeKey = "endpoints.kubernetes.io/last-change-trigger-time";
-
 async function carryOut(
   { client }: ReconcilerDeps,
   { service, plan, time }: { readonly service: Service; readonly plan: SlicePlan; readonly time: string | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const annotations = (current: Readonly<Record<string, string>> | undefined): Record<string, string> => {
-    const { [triggerTimeKey]: _, ...others } = current ?? {};
-    return time ? { ...others, [triggerTimeKey]: time } : others;
+    const { [triggerTimeAnnotation]: _, ...others } = current ?? {};
+    return time ? { ...others, [triggerTimeAnnotation]: time } : others;
   };
   if (!service.metadata.deletionTimestamp) {
     try {
@@ -129,34 +136,6 @@ async function carryOut(
   for (const slice of plan.remove) {
     await client.delete(EndpointSlice, slice, { signal }).catch(ignoreNotFound);
   }
-}
-
-/** The services that select the pod now or did before, if something changed that slices contain. */
-function* servicesFor(change: Change<Pod>, services: Informer<Service>): Iterable<Wake> {
-  const { object } = change;
-  const previous = change.type === "put" ? change.previous : undefined;
-  if (previous && !isVisible(previous, object)) return;
-  const { namespace, labels } = object.metadata;
-  const oldLabels = previous?.metadata.labels;
-  for (const { metadata, spec } of services.list(namespace)) {
-    const { selector } = spec;
-    if (!selector) continue;
-    if (!matchesLabels(selector, labels) && !(previous && matchesLabels(selector, oldLabels))) continue;
-    yield { namespace, name: metadata.name };
-  }
-}
-
-function isVisible(before: Pod, after: Pod): boolean {
-  return (
-    Boolean(before.metadata.deletionTimestamp) !== Boolean(after.metadata.deletionTimestamp) ||
-    isReady(before) !== isReady(after) ||
-    isFinished(before) !== isFinished(after) ||
-    before.status.podIP !== after.status.podIP ||
-    before.spec.nodeName !== after.spec.nodeName ||
-    before.metadata.uid !== after.metadata.uid ||
-    !equal(before.status.podIPs, after.status.podIPs) ||
-    !equal(before.metadata.labels, after.metadata.labels)
-  );
 }
 
 /** A slice of ours that somebody else changed or deleted is repaired. */

@@ -4,6 +4,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type Endpoint, type EndpointPort } from "#api/discovery/endpoint-slice.ts";
 import { zoneLabel } from "#api/well-known.ts";
+import { wantsZoneHints } from "./zone-hints.ts";
 
 export type AddressType = "IPv4" | "IPv6";
 
@@ -72,7 +73,7 @@ export const portsKey = (ports: readonly EndpointPort[] | undefined): string =>
     .join();
 
 /** Finds a pod's ports; without named ports they are the same for all pods. */
-function portFinder({ spec }: Service): (pod: Pod) => { readonly key: string; readonly ports: EndpointPort[] } {
+export function portFinder({ spec }: Service): (pod: Pod) => { readonly key: string; readonly ports: EndpointPort[] } {
   const { ports: wanted = [] } = spec;
   const find = (pod: Pod | undefined) => {
     const ports = wanted.flatMap((port) => {
@@ -114,7 +115,7 @@ function endpointFor(
   const { hostname, subdomain, nodeName } = pod.spec;
   const zone = node?.metadata.labels?.[zoneLabel];
   const isNamed = hostname && subdomain === service.metadata.name && namespace === service.metadata.namespace;
-  const hints = ready ? hintsFor(service, { zone, nodeName }) : undefined;
+  const hints = ready && !wantsZoneHints(service) ? hintsFor(service, { zone, nodeName }) : undefined;
   return {
     addresses,
     conditions: { ready, serving, terminating },

@@ -12,24 +12,32 @@ import { type Informer } from "#runtime/informer.ts";
 import { type Again, againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import {
   type Eviction,
-  evictionRate,
+  isCounted,
   isEvicting,
   isNodeReady,
+  type NodeLifecycleOptions,
+  planEvictionRate,
   planTaints,
   readyOf,
   silentConditions,
+  type ZoneCount,
   zoneOf,
 } from "./plan-node-health.ts";
+import { ZoneCounts } from "./zone-counts.ts";
 
-const graceMs = 50_000;
-const startupGraceMs = 60_000;
 const monitorMs = 5_000;
 
 /** Detects nodes that stopped reporting or are unhealthy, and keeps pods away from them. */
-export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> {
+export const nodeLifecycleController =
+  (options: NodeLifecycleOptions = {}) =>
+  (deps: ReconcilerDeps): Reconciler<Node> =>
+    createLifecycle(deps, options);
+
+function createLifecycle(deps: ReconcilerDeps, options: NodeLifecycleOptions): Reconciler<Node> {
   const { informers, events } = deps;
   const nodes = informers.of(Node);
-  const lifecycle = new NodeLifecycle(deps, nodes, informers.of(Pod));
+  const zones = new ZoneCounts();
+  const lifecycle = new NodeLifecycle(deps, { nodes, pods: informers.of(Pod), zones, options });
   const heartbeats = lifecycle.heartbeats;
   return {
     name: "node-lifecycle",
@@ -44,6 +52,7 @@ export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> 
         return node && readyOf(node) === "Unknown" ? [{ name }] : [];
       }),
     ],
+    follow: () => nodes.subscribe((change) => zones.note(change)),
     reconcile: (node, signal) => lifecycle.reconcile(node, signal),
     async gone({ name }) {
       lifecycle.forget(name);
@@ -53,11 +62,20 @@ export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> 
   };
 }
 
+interface Watched {
+  readonly nodes: Informer<Node>;
+  readonly pods: Informer<Pod>;
+  readonly zones: ZoneCounts;
+  readonly options: NodeLifecycleOptions;
+}
+
 class NodeLifecycle {
   readonly heartbeats: Heartbeats;
   readonly #deps: ReconcilerDeps;
   readonly #nodes: Informer<Node>;
   readonly #pods: Informer<Pod>;
+  readonly #zones: ZoneCounts;
+  readonly #options: NodeLifecycleOptions;
   readonly #limits: EvictionLimits;
   /** The transition to not ready after which the pods of each node were marked. */
   readonly #marked = new Map<string, string>();
@@ -65,13 +83,13 @@ class NodeLifecycle {
   readonly #wasReady = new Set<string>();
   readonly #known = new Set<string>();
   #allDown = false;
-  /** The name of a node that was ready. */
-  #readyNode = "";
 
-  constructor(deps: ReconcilerDeps, nodes: Informer<Node>, pods: Informer<Pod>) {
+  constructor(deps: ReconcilerDeps, { nodes, pods, zones, options }: Watched) {
     this.#deps = deps;
     this.#nodes = nodes;
     this.#pods = pods;
+    this.#zones = zones;
+    this.#options = options;
     this.heartbeats = new Heartbeats(deps.clock);
     this.#limits = new EvictionLimits(deps.clock);
   }
@@ -79,6 +97,7 @@ class NodeLifecycle {
   async reconcile(seen: Node, signal: AbortSignal): Promise<Again | undefined> {
     this.#register(seen);
     const lastMs = this.heartbeats.last(seen);
+    const { graceMs = 50_000, startupGraceMs = 60_000 } = this.#options;
     const dueMs = lastMs + (readyOf(seen) === undefined ? startupGraceMs : graceMs);
     const { clock } = this.#deps;
     const isSilent = clock.now() > dueMs;
@@ -145,25 +164,26 @@ class NodeLifecycle {
   }
 
   #eviction(node: Node): { readonly eviction: Eviction; readonly waitMs?: number } {
-    const allDown = !isNodeReady(node) && !this.#isAnyReady();
+    const { zone, all } = this.#countsWith(node);
+    const allDown = !isNodeReady(node) && all.total > 0 && all.failed === all.total;
     // After a failure on our side, every node gets a new grace period.
     if (this.#allDown && !allDown) this.heartbeats.renewAll();
     this.#allDown = allDown;
     if (allDown) return { eviction: "never" };
     if (isNodeReady(node) || readyOf(node) === undefined || isEvicting(node)) return { eviction: "evict" };
-    const rate = evictionRate(this.#nodes.list(), zoneOf(node));
+    const rate = planEvictionRate(zone, all, this.#options);
     if (rate === 0) return { eviction: "wait" };
     const waitMs = this.#limits.take(zoneOf(node), rate);
     return waitMs > 0 ? { eviction: "wait", waitMs } : { eviction: "evict" };
   }
 
-  /** A node that was ready a moment ago usually still is; then the others need no check. */
-  #isAnyReady(): boolean {
-    const known = this.#nodes.get({ name: this.#readyNode });
-    if (known && isNodeReady(known)) return true;
-    const found = this.#nodes.list().find(isNodeReady);
-    this.#readyNode = found?.metadata.name ?? "";
-    return found !== undefined;
+  /** The counts as they are once the cache shows this state of the node. */
+  #countsWith(node: Node): { readonly zone: ZoneCount; readonly all: ZoneCount } {
+    const [zone, all] = [this.#zones.in(zoneOf(node)), this.#zones.all];
+    const cached = this.#nodes.get(node.metadata);
+    const isNews = cached !== undefined && isNodeReady(cached) && !isNodeReady(node) && isCounted(node);
+    if (!isNews) return { zone, all };
+    return { zone: { ...zone, failed: zone.failed + 1 }, all: { ...all, failed: all.failed + 1 } };
   }
 
   /** The pods of a node that is not ready are not ready either, whatever they last reported. */

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { Node, type Taint } from "#api/core/node.ts";
 import { type InputOf } from "#api/resource.ts";
 import { build } from "#testing/build.ts";
-import { evictionRate, planTaints, silentConditions } from "./plan-node-health.ts";
+import { type NodeLifecycleOptions, planEvictionRate, planTaints, silentConditions } from "./plan-node-health.ts";
+import { ZoneCounts } from "./zone-counts.ts";
 
 const nowMs = Date.UTC(2026, 0, 1, 8);
 const now = "2026-01-01T08:00:00Z";
@@ -80,15 +81,61 @@ const nodes = (ready: number, failed: number) => [
   ...Array.from({ length: ready }, (_, index) => node(`r${index}`, "True")),
   ...Array.from({ length: failed }, (_, index) => node(`f${index}`, "Unknown")),
 ];
+const aside = build(Node, {
+  metadata: {
+    name: "aside",
+    labels: { "topology.kubernetes.io/zone": "z", "node.kubernetes.io/exclude-disruption": "" },
+  },
+});
 
-const rates = [
+const rates: readonly { name: string; all: Node[]; rate: number; options?: NodeLifecycleOptions }[] = [
   { name: "one of three", all: nodes(2, 1), rate: 0.1 },
+  { name: "two of two others, which are too few", all: [...nodes(0, 2), node("o", "True")], rate: 0.1 },
   { name: "most of a small zone", all: nodes(2, 4), rate: 0 },
-  { name: "most of a large zone", all: nodes(20, 40), rate: 0.01 },
+  { name: "just under the threshold of a small zone", all: nodes(46, 54), rate: 0.1 },
+  { name: "just the threshold of a small zone", all: nodes(9, 11), rate: 0 },
+  { name: "most of a zone of 50", all: nodes(20, 30), rate: 0 },
+  { name: "most of a zone of 51", all: nodes(20, 31), rate: 0.01 },
   { name: "all of a zone, but not of the cluster", all: [...nodes(0, 5), node("o", "True", {}, "y")], rate: 0.1 },
   { name: "all", all: nodes(0, 3), rate: 0 },
+  { name: "all that count", all: [...nodes(0, 3), aside], rate: 0 },
+  { name: "one of three, with another rate", all: nodes(2, 1), rate: 2, options: { evictionRate: 2 } },
+  {
+    name: "half of a zone, with other limits",
+    all: nodes(3, 3),
+    rate: 0.5,
+    options: { unhealthyZoneThreshold: 0.5, largeClusterSizeThreshold: 5, secondaryEvictionRate: 0.5 },
+  },
 ];
+for (const { name, all, rate, options } of rates) {
+  test(`planEvictionRate() is ${rate} when ${name} failed`, () => {
+    const zones = new ZoneCounts();
+    for (const object of all) zones.note({ type: "put", object, previous: undefined, trace: undefined });
 
-for (const { name, all, rate } of rates) {
-  test(`evictionRate() is ${rate} when ${name} failed`, () => assert.equal(evictionRate(all, ":z"), rate));
+    assert.equal(planEvictionRate(zones.in(":z"), zones.all, options), rate);
+  });
 }
+
+test("ZoneCounts follows nodes that fail, move and go", () => {
+  const zones = new ZoneCounts();
+  const put = (object: Node, previous?: Node) => zones.note({ type: "put", object, previous, trace: undefined });
+  const [good, bad, moved] = [node("a", "True"), node("a", "Unknown"), node("a", "Unknown", {}, "y")];
+
+  put(good);
+  put(bad, good);
+  const failed = { ...zones.in(":z") };
+  put(moved, bad);
+  const left = zones.in(":z");
+  const entered = { ...zones.in(":y") };
+  zones.note({ type: "delete", object: moved, trace: undefined });
+
+  assert.deepEqual(
+    [failed, left, entered],
+    [
+      { total: 1, failed: 1 },
+      { total: 0, failed: 0 },
+      { total: 1, failed: 1 },
+    ],
+  );
+  assert.deepEqual(zones.all, { total: 0, failed: 0 });
+});

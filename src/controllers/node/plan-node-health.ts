@@ -86,23 +86,49 @@ export const isEvicting = ({ spec }: Node): boolean =>
 export const zoneOf = ({ metadata: { labels = {} } }: Node): string =>
   `${labels[regionLabel] ?? ""}:${labels[zoneLabel] ?? ""}`;
 
-const normalRate = 0.1;
-const slowRate = 0.01;
-const largeZone = 50;
-const unhealthyShare = 0.55;
+/** How the health of nodes is judged, and how fast pods are evicted. */
+export interface NodeLifecycleOptions {
+  /** A node that has not reported for this long is unknown; 50 s by default. */
+  readonly graceMs?: number;
+  /** The same for a node that has never reported; 60 s by default. */
+  readonly startupGraceMs?: number;
+  /** How many nodes of a zone begin to lose their pods per second; 0.1 by default. */
+  readonly evictionRate?: number;
+  /** The same if many nodes of a large zone are not ready; 0.01 by default. */
+  readonly secondaryEvictionRate?: number;
+  /** The share of nodes that are not ready from which a zone counts as disrupted; 0.55 by default. */
+  readonly unhealthyZoneThreshold?: number;
+  /** Zones with more nodes are large; 50 by default. A small zone that is disrupted loses no pods. */
+  readonly largeClusterSizeThreshold?: number;
+}
+
+/** How many nodes of a zone there are, without those that do not count. */
+export interface ZoneCount {
+  readonly total: number;
+  readonly failed: number;
+}
+
+/** A zone in which nothing is wrong, a part, or everything. */
+export function zoneState({ total, failed }: ZoneCount, threshold: number): "normal" | "partial" | "full" {
+  if (total > 0 && failed === total) return "full";
+  return failed > 2 && failed / total >= threshold ? "partial" : "normal";
+}
 
 /**
  * How many nodes of the zone may begin to lose their pods per second. If many fail together, the cause is probably
  * elsewhere; if all nodes of all zones fail, it is probably on our side, and no pod is evicted.
  */
-export function evictionRate(nodes: readonly Node[], zone: string): number {
-  const counted = nodes.filter(
-    ({ metadata }) => metadata.labels?.["node.kubernetes.io/exclude-disruption"] === undefined,
-  );
-  if (counted.length > 0 && !counted.some(isNodeReady)) return 0;
-  const inZone = counted.filter((node) => zoneOf(node) === zone);
-  const failed = inZone.filter((node) => !isNodeReady(node)).length;
-  const isPartial = failed > 2 && failed < inZone.length && failed / inZone.length >= unhealthyShare;
-  if (!isPartial) return normalRate;
-  return inZone.length > largeZone ? slowRate : 0;
+export function planEvictionRate(
+  zone: ZoneCount,
+  all: ZoneCount,
+  { evictionRate = 0.1, secondaryEvictionRate = 0.01, ...limits }: NodeLifecycleOptions = {},
+): number {
+  const { unhealthyZoneThreshold = 0.55, largeClusterSizeThreshold = 50 } = limits;
+  if (all.total > 0 && all.failed === all.total) return 0;
+  if (zoneState(zone, unhealthyZoneThreshold) !== "partial") return evictionRate;
+  return zone.total > largeClusterSizeThreshold ? secondaryEvictionRate : 0;
 }
+
+/** Whether a node tells something about the health of its zone. */
+export const isCounted = ({ metadata }: Node): boolean =>
+  metadata.labels?.["node.kubernetes.io/exclude-disruption"] === undefined;

@@ -54,7 +54,7 @@ test("node-lifecycle tells nothing of a pod that is gone", async () => {
   informers.put(Node, node);
   informers.put(Pod, podOn("a"));
 
-  await nodeLifecycleController(deps).reconcile(node, signal);
+  await nodeLifecycleController()(deps).reconcile(node, signal);
 
   assert.deepEqual(late.told, ["a RegisteredNode"]);
 });

@@ -44,19 +44,26 @@ test("a bound volume stays until it is released, and volumes from before get the
   const { client } = cluster;
   const accessModes = ["ReadWriteOnce" as const];
   const spec = { accessModes, capacity: { storage: "1Gi" }, hostPath: { path: "/tmp" } };
-  const made = await client.create(PersistentVolume, { metadata: { name: "disk" }, spec });
+  await client.create(PersistentVolume, { metadata: { name: "disk" }, spec });
+  await cluster.settle();
+  const made = await client.get(PersistentVolume, { name: "disk" });
   const bare = await client.update(PersistentVolume, { ...made, metadata: { ...made.metadata, finalizers: [] } });
   await cluster.settle();
   const again = await client.get(PersistentVolume, { name: "disk" });
   assert.deepEqual([bare.metadata.finalizers, again.metadata.finalizers], [undefined, ["kubernetes.io/pv-protection"]]);
 
-  await client.updateStatus(PersistentVolume, { ...again, status: { phase: "Bound" } });
+  const resources = { requests: { storage: "1Gi" } };
+  await client.create(PersistentVolumeClaim, {
+    metadata: { name: "data", namespace },
+    spec: { accessModes, resources },
+  });
+  await cluster.settle();
   await client.delete(PersistentVolume, { name: "disk" });
   await cluster.settle();
   const [kept] = await cluster.list(PersistentVolume);
   assert(kept?.metadata.deletionTimestamp);
 
-  await client.updateStatus(PersistentVolume, { ...kept, status: { phase: "Released" } });
+  await client.delete(PersistentVolumeClaim, { name: "data", namespace });
   await cluster.settle();
   assert.deepEqual(await cluster.list(PersistentVolume), []);
 });

@@ -1,4 +1,4 @@
-import { isEmptySelector, type LabelSelector, matchesLabels } from "#api/meta/label-selector.ts";
+import { isEmptySelector, type LabelSelector } from "#api/meta/label-selector.ts";
 import { controllerOf } from "#api/meta/owner.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type Stored } from "#api/resource.ts";
@@ -13,13 +13,6 @@ export const ownedBy = <D extends ApiObject>(informer: Informer<D>, { metadata }
 /** Objects in the owner's namespace without a controller. Their Resource needs the index `orphan`. */
 export const orphansBeside = <D extends ApiObject>(informer: Informer<D>, { metadata }: ApiObject): D[] =>
   informer.by("orphan", metadata.namespace ?? "");
-
-/** Objects of the namespace with these labels. */
-export const labelledWith = <D extends ApiObject>(
-  informer: Informer<D>,
-  namespace: string,
-  labels: Readonly<Record<string, string>>,
-): D[] => informer.list(namespace).filter(({ metadata }) => matchesLabels(labels, metadata.labels));
 
 /** Wakes the owners that may adopt an object without a controller, when it is new or its labels have changed. */
 export function* adopters<O extends Stored, D extends ApiObject>(

@@ -35,6 +35,13 @@ export interface SimulationHooks {
   pullImage?(name: string): void;
   exec?(container: ContainerConfig, command: readonly string[]): ExecResult;
   ending?(container: ContainerConfig, sandbox: SandboxConfig): Ending | undefined;
+  /** What a running container uses now; nothing by default. It has used that since it was last asked. */
+  usage?(container: ContainerConfig, sandbox: SandboxConfig): SimulatedUsage;
+}
+export interface SimulatedUsage {
+  /** Thousandths of a core. */
+  readonly cpuMillis: number;
+  readonly memoryBytes: number;
 }
 export interface SimulationDelays {
   readonly sandboxMs: number;
@@ -60,6 +67,8 @@ interface SimulatedContainer {
   resources: LinuxResources;
   readonly sandboxId: string;
   readonly config: ContainerConfig;
+  /** What it had used when it was last asked. */
+  cpu?: { readonly nanoSeconds: number; readonly atMs: number };
   cancelEnding(): void;
 }
 
@@ -207,13 +216,27 @@ export class SimulatedRuntime implements ContainerRuntime {
 
   async containerStats(): Promise<ContainerStats[]> {
     const running = [...this.#containers.values()].filter(({ status }) => status.state === "running");
-    return running.map(({ status }) => ({
-      ...noUsage,
+    return running.map((container) => ({ ...noUsage, ...this.#usageOf(container), ...this.#named(container) }));
+  }
+
+  #named({ status }: SimulatedContainer) {
+    return {
       containerId: status.id,
       name: status.name,
       labels: status.labels,
       at: this.#clock.now(),
-    }));
+    };
+  }
+
+  #usageOf(container: SimulatedContainer) {
+    const sandbox = this.#sandboxes.get(container.sandboxId);
+    if (!this.#hooks.usage || !sandbox) return {};
+    const { cpuMillis, memoryBytes } = this.#hooks.usage(container.config, sandbox.config);
+    const { nanoSeconds, atMs } = container.cpu ?? { nanoSeconds: 0, atMs: container.status.startedAt };
+    const nowMs = this.#clock.now();
+    const cpuNanoSeconds = nanoSeconds + (nowMs - atMs) * cpuMillis * 1000;
+    container.cpu = { nanoSeconds: cpuNanoSeconds, atMs: nowMs };
+    return { cpuNanoSeconds, memoryWorkingSetBytes: memoryBytes, memoryUsageBytes: memoryBytes };
   }
 
   async imageStatus(name: string): Promise<Image | undefined> {

@@ -21,14 +21,12 @@ export interface StatsDeps {
 
 /** Current usage: containers as the runtime measures them, pods and the node as the kernel does. */
 export async function collectStats(deps: StatsDeps, signal?: AbortSignal): Promise<NodeStats> {
-  const [containers, filesystem, imageFilesystem, machine] = await Promise.all([
-    deps.runtime.containerStats(signal),
+  const [pods, filesystem, imageFilesystem, machine] = await Promise.all([
+    collectPods(deps, signal),
     filesystemAt(deps.dataDir, deps.clock),
     imageFilesystemOf(deps, signal),
     machineUsage(deps.clock),
   ]);
-  const byPod = Map.groupBy(containers, (one) => one.labels[labels.podUid] ?? "");
-  const pods = await Promise.all(deps.pods().map((pod) => podUsage(deps, pod, byPod.get(pod.metadata.uid) ?? [])));
   return {
     name: deps.nodeName,
     startedMs: deps.startedMs,
@@ -36,12 +34,33 @@ export async function collectStats(deps: StatsDeps, signal?: AbortSignal): Promi
     ...(machine ? { usage: machine.usage } : {}),
     ...(filesystem ? { filesystem } : {}),
     ...(imageFilesystem ? { imageFilesystem } : {}),
-    pods: pods.filter((pod) => pod !== undefined),
+    pods,
   };
 }
 
+type PodStatsDeps = Pick<StatsDeps, "cgroups" | "cgroupRoot" | "clock" | "pods"> & {
+  readonly runtime: Pick<ContainerRuntime, "containerStats">;
+};
+
+async function collectPods(deps: PodStatsDeps, signal?: AbortSignal): Promise<PodUsage[]> {
+  const containers = await deps.runtime.containerStats(signal);
+  const byPod = Map.groupBy(containers, (one) => one.labels[labels.podUid] ?? "");
+  const pods = await Promise.all(deps.pods().map((pod) => podUsage(deps, pod, byPod.get(pod.metadata.uid) ?? [])));
+  return pods.filter((pod) => pod !== undefined);
+}
+
+/** The same where containers exist only as state: the node uses what its containers use. */
+export async function collectSimulatedStats(
+  deps: Pick<StatsDeps, "nodeName" | "startedMs" | "clock" | "pods"> & Pick<PodStatsDeps, "runtime">,
+): Promise<NodeStats> {
+  const { nodeName: name, startedMs, clock } = deps;
+  const pods = await collectPods({ ...deps, cgroupRoot: "" });
+  const usage = { ...sumOf(pods.flatMap((pod) => pod.usage ?? [])), atMs: clock.now() };
+  return { name, startedMs, memoryCapacityBytes: 0, usage, pods };
+}
+
 async function podUsage(
-  { cgroups, cgroupRoot, clock }: StatsDeps,
+  { cgroups, cgroupRoot, clock }: PodStatsDeps,
   pod: Pod,
   containers: readonly ContainerStats[],
 ): Promise<PodUsage | undefined> {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { apiReferenceOf } from "#api/core/pod/pod-references.ts";
 import { Pod } from "#api/core/pod.ts";
 import { createFaults } from "#api/rules.ts";
-import { parseYaml } from "#lib/text/yaml.ts";
+import { parseYaml } from "#lib/yaml/yaml.ts";
 import { decode } from "#schema/json/decode.ts";
 
 export interface ManifestPlace {

@@ -26,9 +26,10 @@ export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin 
   handles: (volume) => volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined,
 
   async setUp(context, volume) {
-    const claim = claimName(context, volume);
-    const claimed = await context.sources.claimedVolume(context.pod.metadata.namespace, claim);
-    if (!claimed) throw new Error(`persistentvolumeclaim "${claim}" not found or not bound`);
+    const claimed = await context.sources.claimedVolume(context.pod, claimName(context, volume));
+    if (claimed.spec.volumeMode === "Block") {
+      throw new Error(`PersistentVolume ${claimed.name} has volumeMode Block, and this node only mounts file systems`);
+    }
     const plugin = plugins.find((one) => one.handles(claimed.spec));
     const mounted = plugin
       ? await plugin.mount(context, claimed, volume.name)
@@ -52,10 +53,9 @@ async function mountSource(context: VolumeContext, source: PersistentSource, pat
 
 type LocalSource = PersistentSource & Required<Pick<PersistentSource, "local">>;
 
-/** A directory or disk of this node. A disk is mounted, and formatted first if it never was, or passed as a device. */
+/** A directory or disk of this node. A disk is mounted, and formatted first if it never was. */
 async function mountLocal(context: VolumeContext, source: LocalSource, path: string): Promise<MountedVolume> {
   const isDisk = (await stat(source.local.path)).isBlockDevice();
-  if (source.volumeMode === "Block") return { path: source.local.path, readOnly: false };
   if (isDisk) await mountDisk(source, path);
   const mounted = isDisk ? path : source.local.path;
   const { fsGroup: group, fsGroupChangePolicy: policy = "Always" } = context.pod.spec.securityContext ?? {};

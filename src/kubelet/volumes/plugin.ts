@@ -63,9 +63,14 @@ export interface VolumeSources {
   serviceAccountToken(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
   /** PEM certificates. */
   trustBundle(projection: ClusterTrustBundleProjection): Promise<string | undefined>;
-  /** The volume to which a claim is bound. */
-  claimedVolume(namespace: string, claim: string): Promise<ClaimedVolume | undefined>;
+  /** The volume of one of the pod's claims. Fails with a ClaimError if the claim has none yet. */
+  claimedVolume(pod: Pod, claim: string): Promise<ClaimedVolume>;
   podCertificate(pod: Pod, projection: PodCertificateProjection): Promise<{ key: string; chain: string }>;
+}
+
+/** A claim that a pod cannot use, or not yet. */
+export class ClaimError extends Error {
+  override readonly name = "ClaimError";
 }
 
 /** What a node needs to know about a PersistentVolume. */

@@ -61,7 +61,11 @@ suite("volumes", { timeout: 30_000 }, () => {
         secret: async (_namespace, name) => secrets.get(name) as Secret | undefined,
         serviceAccountToken: async (_pod, { audience }) => `token for ${audience}`,
         trustBundle: async () => undefined,
-        claimedVolume: async (_namespace, claim) => claims.get(claim),
+        claimedVolume: async (_pod, claim) => {
+          const claimed = claims.get(claim);
+          assert(claimed, `no claim ${claim}`);
+          return claimed;
+        },
         podCertificate: async () => ({ key: "key", chain: "chain" }),
       },
     };
@@ -281,7 +285,8 @@ suite("volumes", { timeout: 30_000 }, () => {
     const own = { ephemeral: { volumeClaimTemplate: { spec: {} } } };
     assert.deepEqual(await mounted(own), { path: `${dir}/host`, readOnly: false });
     assert.equal((await stat(`${dir}/host`)).gid, 0);
-    await assert.rejects(claim("none"), /persistentvolumeclaim "none" not found/);
+    claims.set("device", { name: "pv", spec: { volumeMode: "Block", local: { path: "/dev/null" } } });
+    await assert.rejects(claim("device"), /PersistentVolume pv has volumeMode Block/);
     claims.set("gone", { name: "pv", spec: { local: { path: `${dir}/nowhere` } } });
     await assert.rejects(claim("gone"), /ENOENT/);
     claims.set("odd", { name: "pv", spec: {} });

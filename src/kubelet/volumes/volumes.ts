@@ -9,8 +9,7 @@ import { claimVolume, type PersistentPlugin } from "./claim.ts";
 import { emptyDirVolume } from "./empty-dir.ts";
 import { hostPathVolume } from "./host-path.ts";
 import { nfsVolume } from "./nfs.ts";
-import type { MountedVolume, VolumeContext, VolumePlugin } from "./plugin.ts";
-import { volumePath } from "./plugin.ts";
+import { ClaimError, type MountedVolume, type VolumeContext, type VolumePlugin, volumePath } from "./plugin.ts";
 import { configMapVolume, downwardApiVolume, projectedVolume, secretVolume } from "./written/written-volumes.ts";
 
 /** Kinds of volumes that need other programs on the node. */
@@ -46,10 +45,15 @@ export class VolumeError extends Error {
   readonly volume: string;
 
   constructor(volume: string, cause: unknown) {
-    super(`MountVolume.SetUp failed for volume "${volume}" : ${messageOf(cause)}`, { cause });
+    super(cause instanceof ClaimError ? notProcessed(volume, cause) : notSetUp(volume, cause), { cause });
     this.volume = volume;
   }
 }
+
+const notSetUp = (volume: string, cause: unknown): string =>
+  `MountVolume.SetUp failed for volume "${volume}" : ${messageOf(cause)}`;
+const notProcessed = (volume: string, { message }: ClaimError): string =>
+  `Unable to attach or mount volumes: unmounted volumes=[${volume}], unattached volumes=[], failed to process volumes=[${volume}]: ${message}`;
 
 /** The context of a pod's volumes; whether a volume is new is determined for each. */
 export type PodContext = Omit<VolumeContext, "isNew">;

@@ -13,7 +13,7 @@ export interface Chain<S extends Step, Q, A> {
    * What an error of a step means: `refusal` ends the chain with this error, and `next` skips the step. By default, and
    * for `fault`, the step is broken, and the chain ends with a StepError.
    */
-  meaning?(error: unknown, question: Q): "refusal" | "next" | "fault";
+  meaning?(error: unknown, question: Q, step: S): "refusal" | "next" | "fault";
   /** Receives how long each step took that had to wait. The others take microseconds and are not timed. */
   readonly waits?: Waits | undefined;
 }
@@ -88,7 +88,7 @@ async function runAfter<S extends Step, Q, A>(
 }
 
 function meet<S extends Step, Q, A>({ chain, question }: Run<S, Q, A>, step: S, error: unknown): void {
-  const meaning = chain.meaning?.(error, question) ?? "fault";
+  const meaning = chain.meaning?.(error, question, step) ?? "fault";
   if (meaning === "refusal") throw error;
   if (meaning === "fault") throw new StepError(chain.what, step.name, error);
 }

@@ -1,6 +1,8 @@
 import { constants, createPublicKey, type KeyObject, verify, X509Certificate } from "node:crypto";
+import { type AlternativeNames, MalformedError, readAlternativeNames } from "./alternative-names.ts";
 import { type DerValue, der, readDer, readObjectId } from "./der.ts";
-import { readPem } from "./pem.ts";
+import { maxPemBytes, readPem } from "./pem.ts";
+import { type NameAttribute, readNameAttributes } from "./x509.ts";
 
 /**
  * What is wrong with a certificate signing request (PKCS #10, PEM), in Go's words; undefined if it is sound and the key that
@@ -16,6 +18,24 @@ export function requestFault(pem: string): string | undefined {
     if (error instanceof RangeError) return "asn1: syntax error: data truncated";
     throw error;
   }
+}
+
+/** What a sound request asks for. */
+export interface RequestedCertificate {
+  /** The attributes of the subject, in their order. */
+  readonly subject: readonly NameAttribute[];
+  readonly names: AlternativeNames;
+  /** SubjectPublicKeyInfo. */
+  readonly publicKey: Buffer;
+}
+
+/** What a request asks for. Throws if it is not sound: whoever stored it has found it so. */
+export function readRequest(pem: string): RequestedCertificate {
+  const fault = pem.length > maxPemBytes ? "it is too long" : requestFault(pem);
+  const [block] = readPem(fault ? "" : pem);
+  if (!block) throw new RangeError(`not a certificate signing request: ${fault}`);
+  const { subject, names, publicKey } = parseRequest(block.bytes);
+  return { subject: readNameAttributes(subject), names, publicKey };
 }
 
 /** What is wrong with a chain of certificates (PEM), in upstream's words. The caller limits the length of the text. */
@@ -38,8 +58,6 @@ function areCertificates(bytes: Buffer): boolean {
   }
 }
 
-class MalformedError extends Error {}
-
 /** What is read here has only a few values; a hostile text could have tens of thousands. */
 const maxParts = 16;
 const partsOf = (value: DerValue | undefined): DerValue[] => (value ? readDer(value.content, maxParts) : []);
@@ -52,6 +70,9 @@ const partsOf = (value: DerValue | undefined): DerValue[] => (value ? readDer(va
 interface Request {
   /** The bytes that are signed. */
   readonly info: Buffer;
+  /** The content of an X.501 Name. */
+  readonly subject: Buffer;
+  readonly names: AlternativeNames;
   /** SubjectPublicKeyInfo. */
   readonly publicKey: Buffer;
   readonly algorithm: readonly DerValue[];
@@ -64,10 +85,12 @@ function parseRequest(bytes: Buffer): Request {
   const [outer, ...rest] = readDer(bytes, maxParts);
   if (rest.length > 0) throw new MalformedError("asn1: syntax error: trailing data");
   const [info, algorithm, signature] = inside(outer, [tag.sequence, tag.sequence, tag.bits]);
-  const [, , publicKey] = inside(info, [tag.integer, tag.sequence, tag.sequence, tag.attributes]);
-  if (!info || !publicKey || signature?.content[0] !== 0) throw new MalformedError(mismatch);
+  const [, subject, publicKey, attributes] = inside(info, [tag.integer, tag.sequence, tag.sequence, tag.attributes]);
+  if (!info || !subject || !publicKey || !attributes || signature?.content[0] !== 0) throw new MalformedError(mismatch);
   return {
     info: info.whole,
+    subject: subject.content,
+    names: readAlternativeNames(attributes),
     publicKey: publicKey.whole,
     algorithm: partsOf(algorithm),
     signature: signature.content.subarray(1),

@@ -66,25 +66,65 @@ export function createAuthority(request: Omit<CertificateRequest, "use" | "hosts
 /** A new key and a certificate for it, signed by the authority. */
 export function createCertificate(authority: KeyPair, request: CertificateRequest): KeyPair {
   const key = createKey();
-  const certificate = certifyPublicKey(authority, publicKeyOf(key), request);
+  const { subject, use, hosts = [], ...validity } = request;
+  const extended = [...(use === "client" ? [] : [oid.serverAuth]), ...(use === "server" ? [] : [oid.clientAuth])];
+  const certificate = certifyPublicKey(authority, publicKeyOf(key), {
+    ...validity,
+    name: nameOf(subject),
+    // digitalSignature, keyEncipherment.
+    usages: { bits: [0, 2], extended },
+    altNames: hosts.map(altName),
+  });
   return { certificate, key: keyToPem(key) };
 }
 
-/** A certificate for somebody else's key, given as SubjectPublicKeyInfo, as in certificate signing requests. */
-function certifyPublicKey(authority: KeyPair, publicKey: Uint8Array, request: CertificateRequest): string {
+/** What a certificate says, besides the key that it is for. */
+export interface CertificateTerms {
+  /** An X.501 Name in DER. */
+  readonly name: Uint8Array;
+  readonly usages: KeyUsages;
+  /** GeneralNames in DER. */
+  readonly altNames: readonly Uint8Array[];
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+/** What a key may be used for. */
+export interface KeyUsages {
+  /** Bits of KeyUsage in RFC 5280, by number. */
+  readonly bits: readonly number[];
+  /** Object ids of ExtendedKeyUsage. */
+  readonly extended: readonly string[];
+}
+
+/** A certificate for somebody else's key, given as SubjectPublicKeyInfo. */
+export function certifyPublicKey(authority: KeyPair, publicKey: Uint8Array, terms: CertificateTerms): string {
   const issuerKey = keyOf(authority);
-  const { hosts = [], use } = request;
-  const uses = [...(use === "client" ? [] : [oid.serverAuth]), ...(use === "server" ? [] : [oid.clientAuth])];
-  const extensions = [
-    // digitalSignature, keyEncipherment.
-    extension(oid.keyUsage, der.bitString(Buffer.from([0b10100000]), 5), "critical"),
-    extension(oid.extendedKeyUsage, der.sequence(...uses.map(der.objectId))),
+  const { usages, altNames, ...rest } = terms;
+  const extensions = [];
+  if (usages.bits.length > 0) extensions.push(extension(oid.keyUsage, bitsOf(usages.bits), "critical"));
+  if (usages.extended.length > 0) {
+    extensions.push(extension(oid.extendedKeyUsage, der.sequence(...usages.extended.map(der.objectId))));
+  }
+  extensions.push(
     extension(oid.basicConstraints, der.sequence(), "critical"),
     extension(oid.authorityKeyId, der.sequence(der.context(0, keyId(publicKeyOf(issuerKey))))),
-  ];
-  if (hosts.length > 0) extensions.push(extension(oid.subjectAltName, der.sequence(...hosts.map(altName))));
+  );
+  if (altNames.length > 0) {
+    // Whoever verifies a certificate without a subject must look at the other names.
+    const critical = readDer(terms.name)[0]?.content.length === 0 ? "critical" : undefined;
+    extensions.push(extension(oid.subjectAltName, der.sequence(...altNames), critical));
+  }
   const issuerName = tbsFields(bytesOfPem(authority.certificate))[5]?.whole ?? der.sequence();
-  return signCertificate({ ...request, issuerName, issuerKey, name: nameOf(request.subject), publicKey, extensions });
+  return signCertificate({ ...rest, issuerName, issuerKey, publicKey, extensions });
+}
+
+/** A bit string without the zeros at its end, as DER demands. */
+function bitsOf(bits: readonly number[]): Buffer {
+  const last = Math.max(...bits);
+  const bytes = Buffer.alloc((last >> 3) + 1);
+  for (const bit of bits) bytes.writeUInt8(bytes.readUInt8(bit >> 3) | (0x80 >> (bit & 7)), bit >> 3);
+  return der.bitString(bytes, 7 - (last & 7));
 }
 
 /**
@@ -95,20 +135,26 @@ export function readSubject(certificate: X509Certificate | Uint8Array): Subject 
   return readName(subjectOf(raw));
 }
 
-/** Reads an X.501 Name, as in a certificate or a signing request. */
 function readName(name: Uint8Array): Subject & { organizations: readonly string[] } {
   let commonName = "";
   const organizations: string[] = [];
+  for (const { id, text } of readNameAttributes(name)) {
+    if (id === oid.commonName) commonName = text;
+    if (id === oid.organization) organizations.push(text);
+  }
+  return { commonName, organizations };
+}
+
+/** The attributes of an X.501 Name, as in a certificate or a signing request, in their order. */
+export function readNameAttributes(name: Uint8Array): NameAttribute[] {
+  const attributes: NameAttribute[] = [];
   for (const relative of readDer(name)) {
     for (const attribute of readDer(relative.content)) {
       const [type, value] = readDer(attribute.content);
-      if (!type || !value) continue;
-      const id = readObjectId(type.content);
-      if (id === oid.commonName) commonName = textOf(value);
-      if (id === oid.organization) organizations.push(textOf(value));
+      if (type && value) attributes.push({ id: readObjectId(type.content), text: textOf(value) });
     }
   }
-  return { commonName, organizations };
+  return attributes;
 }
 
 /** Go reads a BMPString too, which has two bytes for each character. Others have the same bytes as UTF-8, for ASCII. */
@@ -217,13 +263,21 @@ function extension(id: string, value: Uint8Array, critical?: "critical"): Buffer
 }
 
 /** Organizations first, as upstream's tools write them. */
-function nameOf({ commonName, organizations = [] }: Subject): Buffer {
-  const attribute = (id: string, text: string) => der.set(der.sequence(der.objectId(id), der.utf8(text)));
-  return der.sequence(
-    ...organizations.map((text) => attribute(oid.organization, text)),
-    attribute(oid.commonName, commonName),
-  );
+const nameOf = ({ commonName, organizations = [] }: Subject): Buffer =>
+  writeName([
+    ...organizations.map((text) => ({ id: oid.organization, text })),
+    { id: oid.commonName, text: commonName },
+  ]);
+
+/** One attribute of an X.501 Name. */
+export interface NameAttribute {
+  readonly id: string;
+  readonly text: string;
 }
+
+/** An X.501 Name in DER. */
+export const writeName = (attributes: readonly NameAttribute[]): Buffer =>
+  der.sequence(...attributes.map(({ id, text }) => der.set(der.sequence(der.objectId(id), der.utf8(text)))));
 
 function altName(host: string): Buffer {
   return isIP(host) ? der.context(7, addressBytes(host)) : der.context(2, Buffer.from(host, "ascii"));

@@ -142,7 +142,7 @@ for (const { op, says } of faults) {
 }
 
 test("applyJsonPatch() refuses a value that is not a patch", () => {
-  const says = "json: cannot unmarshal object into Go value of type jsonpatch.Patch";
+  const says = "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp";
 
   assert.throws(() => applyJsonPatch({}, { op: "add" }), new PatchError(400, says));
 });

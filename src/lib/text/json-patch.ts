@@ -1,6 +1,6 @@
 import { isObject, setOwn } from "#lib/data/json-object.ts";
 import { cloneJson } from "./json.ts";
-import { PatchError } from "./patch-error.ts";
+import { PatchError, TestFailed } from "./patch-error.ts";
 
 const maxOperations = 10_000;
 /** How much JSON all `copy` operations of one patch may add. */
@@ -32,7 +32,7 @@ type Operation = Readonly<Record<string, unknown>>;
 
 function operationsOf(patch: unknown): Operation[] {
   if (patch === null) return [];
-  if (!Array.isArray(patch)) throw malformed(patch, "jsonpatch.Patch");
+  if (!Array.isArray(patch)) throw malformed(patch, "[]handlers.jsonPatchOp");
   if (patch.length > maxOperations) {
     throw new PatchError(
       413,
@@ -41,14 +41,14 @@ function operationsOf(patch: unknown): Operation[] {
   }
   return patch.map((operation: unknown) => {
     if (operation === null) return {};
-    if (!isObject(operation)) throw malformed(operation, "jsonpatch.Operation");
+    if (!isObject(operation)) throw malformed(operation, "handlers.jsonPatchOp");
     return operation;
   });
 }
 const malformed = (value: unknown, goType: string): PatchError =>
   new PatchError(
     400,
-    `json: cannot unmarshal ${Array.isArray(value) ? "array" : typeof value} into Go value of type ${goType}`,
+    `error decoding patch: json: cannot unmarshal ${Array.isArray(value) ? "array" : typeof value} into Go value of type ${goType}`,
   );
 
 function apply(work: Work, operation: Operation): void {
@@ -136,12 +136,12 @@ function test(work: Work, operation: Operation): void {
   const wanted = operation.value ?? null;
   if (path === "") {
     if (same(work, work.root, wanted)) return;
-    throw unfit(`testing value ${path} failed: test failed`);
+    throw new TestFailed(path);
   }
   const target = find(work, path);
   if (!target) throw unfit(`test operation does not apply: is missing path: ${path}: missing value`);
   const value = read(target, `error in test for path: '${path}'`) ?? null;
-  if (!same(work, value, wanted)) throw unfit(`testing value ${path} failed: test failed`);
+  if (!same(work, value, wanted)) throw new TestFailed(path);
 }
 
 /** Counts what it compares: a short patch can ask for many comparisons with a large document. */

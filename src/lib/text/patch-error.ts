@@ -16,3 +16,10 @@ export class PatchError extends Error {
  * - 500: upstream has no better word for it.
  */
 export type PatchErrorCode = 400 | 413 | 422 | 500;
+
+/** A `test` of a JSON patch did not hold. */
+export class TestFailed extends PatchError {
+  constructor(path: string) {
+    super(422, `testing value ${path} failed: test failed`);
+  }
+}

@@ -235,7 +235,7 @@ function dropsOf(field: Field): Drops {
   const schema = resolve(field.schema);
   if (schema.type === "list") return "emptyList";
   if (schema.type === "map") return "emptyMap";
-  if (schema.type === "string") return "zero";
+  if (schema.type === "string") return field.go?.isPointer ? "nothing" : "zero";
   if (field.mode === "optional") return isPlainScalar(schema) ? "zero" : "nothing";
   // A defaulted number that cannot be 0 gets its default instead of 0, as non-pointers in Go do.
   return (schema.type === "int32" || schema.type === "int64") && (schema.options.min ?? 0) > 0 ? "zero" : "nothing";

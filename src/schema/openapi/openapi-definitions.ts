@@ -15,6 +15,7 @@ const packages: Readonly<Record<string, string>> = {
   meta: `${meta}.apis.meta`,
   runtime: `${meta}.runtime`,
   apiextensions: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
+  metrics: "io.k8s.metrics.pkg.apis.metrics",
   apiregistration: "io.k8s.kube-aggregator.pkg.apis.apiregistration",
 };
 

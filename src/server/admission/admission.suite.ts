@@ -33,7 +33,7 @@ export function setUp(part: Partial<Pick<AdmissionDeps, "client" | "authorizers"
   const deps = {
     informers,
     resources,
-    scaleOf,
+    views: { scaleOf, setScale: () => undefined },
     clock,
     random: seededRandom(1),
     rbac,

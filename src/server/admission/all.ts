@@ -26,7 +26,8 @@ import { podResize } from "./pods/pod-resize.ts";
 import { priority } from "./pods/priority.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
 import { topologyLabels } from "./pods/topology-labels.ts";
-import { type PolicyDeps, validatingPolicies } from "./policies/validating-policies.ts";
+import { type MutatingPolicyDeps, mutatingPolicies } from "./policies/mutating/mutating-policies.ts";
+import { validatingPolicies } from "./policies/validating/validating-policies.ts";
 import { type ResourceQuotaDeps, resourceQuota } from "./quota/resource-quota.ts";
 import { serviceAccount } from "./service-account.ts";
 import { claimResize } from "./storage/claim-resize.ts";
@@ -39,7 +40,7 @@ export interface AdmissionDeps
   extends EscalationDeps,
     CertificateDeps,
     ResourceQuotaDeps,
-    Pick<PolicyDeps, "resources" | "scaleOf">,
+    Pick<MutatingPolicyDeps, "resources" | "views" | "recorder" | "metrics">,
     Pick<PodSecurityDeps, "podSecurity">,
     Pick<WebhookDeps, "webhooks"> {
   readonly informers: Informers;
@@ -76,6 +77,7 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   deviceTaints(deps),
   deviceAdminAccess(deps),
   claimStatusRights(deps),
+  mutatingPolicies(deps),
   mutatingWebhooks(deps),
   validatingPolicies(deps),
   validatingWebhooks(deps),

@@ -13,8 +13,15 @@ export interface AdmissionPlugin {
   /** May change `request.object`, which is not shared yet. */
   mutate?(request: AdmissionRequest): void | Promise<void>;
   validate?(request: AdmissionRequest): void | Promise<void>;
-  /** Called once all plugins have changed the object: whether they all must look at it a second time. */
-  asksAgain?(request: AdmissionRequest): boolean;
+  readonly again?: SecondRound;
+}
+
+/** For plugins that others configure: if one of them changes the object, all plugins look at it a second time. */
+export interface SecondRound {
+  /** Called once all plugins have seen the object. */
+  isNeeded(request: AdmissionRequest): boolean;
+  /** Called before the second round, whoever needs it. */
+  start(request: AdmissionRequest): void;
 }
 
 export interface AdmissionRequest {

@@ -6,12 +6,14 @@ import { ServiceAccount } from "#api/core/service-account.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
+import { invalidSinceLabel } from "#api/well-known.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { isSignedBy, parseJwt, type VerifyingKey } from "#lib/crypto/jwt.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
 import { quotedList } from "#lib/text/quoted-list.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type TokenAuthenticator, type TokenIdentity } from "./bearer.ts";
+import { type LegacyTokenUses } from "./legacy-token-uses.ts";
 import { legacyIssuer, readClaims, type ServiceAccountClaims, serviceAccountUser } from "./service-account-claims.ts";
 
 export interface ServiceAccountTokenDeps {
@@ -22,6 +24,8 @@ export interface ServiceAccountTokenDeps {
   /** The audiences of the API server: a token for others is not valid here. */
   readonly audiences: readonly string[];
   readonly keys: readonly VerifyingKey[];
+  /** Notes the uses of tokens that are kept in Secrets. */
+  readonly uses?: LegacyTokenUses | undefined;
 }
 
 /** The tolerated difference between clocks. */
@@ -54,7 +58,7 @@ export function serviceAccountTokens(deps: ServiceAccountTokenDeps): TokenAuthen
       }
       checkTime(known.claims, clock.now());
       checkBound(bound, known.claims, clock.now() - leewayMs);
-      checkHome(bound, known.claims, token);
+      if (known.claims.homeSecret !== undefined) checkHome(bound, known.claims, { ...deps, token });
       return audiences === deps.audiences && known.forServer ? known.forServer : identityFor(known, audiences);
     },
   };
@@ -132,19 +136,25 @@ const isGone = ({ metadata }: ApiObject, deletedBefore: number): boolean =>
   metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < deletedBefore;
 
 /** A token in a Secret must still be stored there, and not be marked as invalid. */
-function checkHome({ secrets }: BoundObjects, { namespace, homeSecret }: ServiceAccountClaims, token: string): void {
-  if (homeSecret === undefined) return;
+function checkHome(
+  { secrets }: BoundObjects,
+  { namespace, account, homeSecret = "" }: ServiceAccountClaims,
+  { clock, uses, token }: Pick<ServiceAccountTokenDeps, "clock" | "uses"> & { readonly token: string },
+): void {
   const secret = secrets.get({ namespace, name: homeSecret });
   if (!secret || secret.metadata.deletionTimestamp) return refuse("Token has been invalidated");
   const { metadata, data } = secret;
-  if (metadata.labels?.["kubernetes.io/legacy-token-invalid-since"]) {
-    refuse(`the token in secret ${namespace}/${homeSecret} has been marked invalid`);
-  }
   const kept = createHash("sha256")
     .update(Buffer.from(data?.token ?? "", "base64"))
     .digest();
   const shown = createHash("sha256").update(token).digest();
   if (!timingSafeEqual(kept, shown)) refuse("Token does not match server's copy");
+  // Also of one that is refused, so that nobody deletes what is still wanted.
+  uses?.note(secret, clock.now());
+  if (!metadata.labels?.[invalidSinceLabel]) return;
+  refuse(
+    `the token in secret ${namespace}/${homeSecret} for service account ${namespace}/${account.name} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${invalidSinceLabel}' label from the secret to temporarily allow use of this token`,
+  );
 }
 
 /** The bearer only learns that it is unauthorised; the reason is in the cause, for the log and for TokenReviews. */

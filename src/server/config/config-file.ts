@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { type Cursor, faultsIn } from "#api/cursor.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { parseYaml } from "#lib/text/yaml.ts";
+import { parseYaml } from "#lib/yaml/yaml.ts";
 import { check } from "#schema/check.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { decode } from "#schema/json/decode.ts";
@@ -14,8 +14,8 @@ export interface ConfigKind<T> {
   readonly apiVersions: readonly string[];
   readonly schema: ObjectSchema<T>;
   validate?(at: Cursor<T>): void;
-  /** The same for rules that are about several fields. */
-  faults?(value: T): readonly FieldError[];
+  /** The same for rules that are about several fields, or that load more code. */
+  faults?(value: T): readonly FieldError[] | Promise<readonly FieldError[]>;
 }
 
 /** A configuration file cannot be used. One line that names the file, the field, and what is wrong with it. */
@@ -46,7 +46,7 @@ export async function parseConfig<T extends object>(kind: ConfigKind<T>, text: s
   checkType(kind, raw, path);
   const { value, unknown } = decoded(kind, raw, path);
   const inFields = faultsIn(value, (at) => kind.validate?.(at), check(kind.schema, value));
-  const faults = [...inFields, ...(kind.faults?.(value) ?? [])];
+  const faults = [...inFields, ...((await kind.faults?.(value)) ?? [])];
   refuseIfAny(path, [
     ...unknown.map((field) => `${field}: there is no such field in ${kind.kind}`),
     ...faults.map(({ path: field, message }) => `${field}: ${message}`),
@@ -87,7 +87,9 @@ function decoded<T extends object>({ schema }: ConfigKind<T>, raw: unknown, path
 function refuseIfAny(path: string, faults: readonly string[]): void {
   if (faults.length === 0) return;
   const more = faults.length > maxShown ? `; and ${faults.length - maxShown} more` : "";
-  throw new ConfigFileError(`${path}: ${faults.slice(0, maxShown).join("; ")}${more}`);
+  // Compilers of expressions show the place in lines of their own.
+  const lines = faults.slice(0, maxShown).map((fault) => fault.split("\n").join(""));
+  throw new ConfigFileError(`${path}: ${lines.join("; ")}${more}`);
 }
 
 const shown = (value: unknown): string => (value === undefined ? "absent" : JSON.stringify(value).slice(0, 100));

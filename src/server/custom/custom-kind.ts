@@ -1,5 +1,6 @@
 import { type CustomResourceDefinition, type CustomResourceVersion } from "#api/apiextensions/definition-fields.ts";
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type Conversion } from "#api/conversion.ts";
+import { type Resource } from "#api/resource.ts";
 
 /** A custom kind, with what all its versions share. */
 export interface CustomKind {
@@ -10,8 +11,8 @@ export interface CustomKind {
   /** The version in which objects are stored. */
   readonly storage: Resource | undefined;
   readonly isTerminating: boolean;
-  /** The object, as its own version or another one wrote it, in this version. */
-  convert(object: ApiObject, apiVersion: string): ApiObject;
+  /** How objects are converted by a webhook; undefined if versions differ in their name alone. */
+  readonly conversion: Conversion | undefined;
 }
 
 /** A version of a definition; undefined if it is gone. */

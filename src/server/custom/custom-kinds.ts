@@ -5,7 +5,8 @@ import {
   type CustomResourceVersion,
 } from "#api/apiextensions/definition-fields.ts";
 import { isEstablished, isTerminating } from "#api/apiextensions/definition-status.ts";
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type Conversion } from "#api/conversion.ts";
+import { type Resource } from "#api/resource.ts";
 import { type ResourceRegistry } from "../registry.ts";
 import { type CustomKind } from "./custom-kind.ts";
 import { CustomResource } from "./custom-resource.ts";
@@ -14,9 +15,14 @@ export interface CustomKindsDeps {
   readonly resources: ResourceRegistry;
   /** The definition of this name as it is now. */
   definition(name: string): CustomResourceDefinition | undefined;
+  /** How the webhook of a definition converts objects; undefined if it has none. */
+  converterFor(definition: CustomResourceDefinition): OpenConversion | undefined;
   /** A Resource is no longer served: its cache and its watches end. */
   forget(resource: Resource): void;
 }
+
+/** A conversion that holds connections. */
+export interface OpenConversion extends Conversion, Disposable {}
 
 /**
  * Serves the custom kinds that the definitions describe, and nothing else:
@@ -77,6 +83,9 @@ class Kind implements CustomKind {
   names: CustomResourceNames;
   isTerminating = false;
   storage: Resource | undefined;
+  conversion: OpenConversion | undefined;
+  /** What the conversion was made from. */
+  #converts = "";
   readonly #versions = new Map<string, CustomResource>();
 
   constructor({ metadata, spec, status }: CustomResourceDefinition, definition: CustomKind["definition"]) {
@@ -87,15 +96,11 @@ class Kind implements CustomKind {
     this.definition = definition;
   }
 
-  /** Without a webhook, versions differ in their name alone. */
-  convert(object: ApiObject, apiVersion: string): ApiObject {
-    return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
-  }
-
   update(definition: CustomResourceDefinition, deps: CustomKindsDeps): void {
     this.names = definition.status.acceptedNames;
     this.isTerminating = isTerminating(definition);
     const wanted = isEstablished(definition) ? definition.spec.versions : [];
+    this.#updateConversion(definition, deps);
     const before = new Map(this.#versions);
     this.#versions.clear();
     for (const version of wanted) {
@@ -109,7 +114,18 @@ class Kind implements CustomKind {
     this.#register(definition, before, deps);
   }
 
+  /** A changed webhook is another one, and so are the Resources that use it. */
+  #updateConversion(definition: CustomResourceDefinition, { converterFor }: CustomKindsDeps): void {
+    const { conversion, versions } = definition.spec;
+    const converts = JSON.stringify([conversion, versions.map(({ name }) => name)]);
+    if (converts === this.#converts) return;
+    this.#converts = converts;
+    this.conversion?.[Symbol.dispose]();
+    this.conversion = converterFor(definition);
+  }
+
   end({ resources, forget }: CustomKindsDeps): void {
+    this.conversion?.[Symbol.dispose]();
     for (const resource of this.#versions.values()) {
       resources.remove(resource);
       forget(resource);

@@ -3,6 +3,7 @@ import {
   type CustomResourceNames,
   type CustomResourceVersion,
 } from "#api/apiextensions/definition-fields.ts";
+import { type Conversion } from "#api/conversion.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { keepMetadata } from "#api/meta/keep-metadata.ts";
 import { dns1123Subdomain } from "#api/meta/names.ts";
@@ -19,6 +20,7 @@ import {
   type StoredAs,
   type Subresource,
 } from "#api/resource.ts";
+import { inSlices } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { decode } from "#schema/json/decode.ts";
 import { TooManyValues } from "#schema/json/decode-error.ts";
@@ -28,6 +30,7 @@ import { customObject } from "#schema/structural/structural.ts";
 import { columnsOf } from "./columns.ts";
 import { type CustomKind, versionIn } from "./custom-kind.ts";
 import { deprecationOf } from "./deprecation.ts";
+import { compileAhead } from "./rules/compile-rules.ts";
 import { selectableFieldsOf } from "./selectable-fields.ts";
 import { validateCustom, validateCustomStatus, warnOfFinalizers } from "./validate-custom.ts";
 
@@ -66,9 +69,12 @@ export class CustomResource implements Resource {
   readonly nameRule = dns1123Subdomain;
   readonly isJsonOnly = true;
   readonly deprecated?: Deprecation;
+  readonly conversion: Conversion | undefined;
   readonly digest: string;
   readonly #kind: CustomKind;
   #parts: Parts | undefined;
+  #preparing: Promise<void> | undefined;
+  #isPrepared = false;
 
   constructor(
     kind: CustomKind,
@@ -77,6 +83,7 @@ export class CustomResource implements Resource {
   ) {
     const names: CustomResourceNames = status.acceptedNames;
     this.#kind = kind;
+    this.conversion = kind.conversion;
     this.digest = digest;
     this.group = spec.group;
     this.version = version.name;
@@ -136,9 +143,13 @@ export class CustomResource implements Resource {
     };
   }
 
-  /** The schema may have changed since the object was written: it gets new defaults, and loses unknown fields. */
+  /**
+   * The schema may have changed since the object was written: it gets new defaults, and loses unknown fields. What a
+   * webhook converts comes here in this version.
+   */
   reread(stored: ApiObject): ApiObject {
-    const object = this.#kind.convert(stored, apiVersionOf(this));
+    const apiVersion = apiVersionOf(this);
+    const object = stored.apiVersion === apiVersion ? stored : { ...stored, apiVersion };
     const defaults = true;
     try {
       const present = decode(this.schema, object, { defaults }).value;
@@ -161,6 +172,16 @@ export class CustomResource implements Resource {
 
   prepareForStatusUpdate({ metadata }: ApiObject, { metadata: old }: ApiObject): void {
     keepMetadata(metadata, old, ...ownMetadata);
+  }
+
+  /** A version may have hundreds of rules, which are compiled when the first object is written. */
+  prepareValidation(): Promise<void> | undefined {
+    if (this.#isPrepared) return undefined;
+    this.#preparing ??= inSlices(compileAhead(this.#loaded.json, true)).then(() => {
+      this.#isPrepared = true;
+      this.#preparing = undefined;
+    });
+    return this.#preparing;
   }
 
   validateCreate(at: Cursor<ApiObject>): void {

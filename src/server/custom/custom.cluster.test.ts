@@ -166,6 +166,29 @@ test("a second definition does not get names that are in use", async () => {
   assert.equal((await send("GET /apis/example.com/v1/namespaces/default/barrels")).status, 404);
 });
 
+test("custom objects hold up the deletion of their owner and of their namespace", async () => {
+  await send("POST /api/v1/namespaces", { metadata: { name: "held" } });
+  const inside = crates.replace("default", "held");
+  const finalizers = ["example.com/held"];
+  const { metadata } = (await send(`POST ${inside}`, crate("owner"))).json;
+  const { uid } = metadata as unknown as { uid: string };
+  const owner = { apiVersion: "example.com/v1", kind: "Crate", name: "owner", uid, blockOwnerDeletion: true };
+  const part = crate("part");
+  await send(`POST ${inside}`, { ...part, metadata: { ...part.metadata, finalizers, ownerReferences: [owner] } });
+  const statusOf = async (path: string): Promise<number> => (await send(`GET ${path}`)).status;
+  const remainsOf = async () => JSON.stringify((await send("GET /api/v1/namespaces/held")).json.status ?? {});
+
+  await send(`DELETE ${inside}/owner?propagationPolicy=Foreground`);
+  await cluster.settle();
+  const during = [await statusOf(`${inside}/owner`), await statusOf(`${inside}/part`)];
+  await send("DELETE /api/v1/namespaces/held");
+  await cluster.until(async () => (await remainsOf()).includes("example.com/held in 1 resource instances"));
+  await send(`PATCH ${inside}/part`, { metadata: { finalizers: null } }, "application/merge-patch+json");
+
+  await cluster.until(async () => (await statusOf("/api/v1/namespaces/held")) === 404);
+  assert.deepEqual(during, [200, 200]);
+});
+
 test("objects of a custom kind go with their namespace and with their owner", async () => {
   await send("POST /api/v1/namespaces", { metadata: { name: "n" } });
   const inside = crates.replace("default", "n");

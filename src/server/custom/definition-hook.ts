@@ -2,6 +2,7 @@ import { CustomResourceDefinition } from "#api/apiextensions/custom-resource-def
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { invalid } from "#api/status.ts";
 import { type WriteHook } from "../write/write.ts";
+import { loadCompiler } from "./load-in-turns.ts";
 
 const definitions = CustomResourceDefinition as unknown as Resource;
 
@@ -10,6 +11,7 @@ export const checkDefinitions: WriteHook = (write, object, old) =>
   write.resource === definitions && write.subresource === "" ? check(object, old) : undefined;
 
 async function check(object: ApiObject, old: ApiObject | undefined): Promise<undefined> {
+  await loadCompiler();
   const { definitionFaults } = await import("./rules/check-definition.ts");
   const faults = await definitionFaults(
     object as CustomResourceDefinition,

@@ -4,9 +4,12 @@ import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { isAbort } from "#lib/async/tasks.ts";
 import { type Log } from "#lib/process/log.ts";
+import { type Metrics } from "#lib/process/metrics.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
+import type { ResolveService } from "../extension/connections.ts";
 import { type ResourceRegistry } from "../registry.ts";
+import { loadCompiler } from "./load-in-turns.ts";
 
 export interface FollowDeps extends Pick<RunDeps, "onQueue"> {
   readonly informers: Informers;
@@ -16,6 +19,9 @@ export interface FollowDeps extends Pick<RunDeps, "onQueue"> {
   /** Acts as the server itself. */
   readonly client: Client;
   forget(resource: Resource): void;
+  readonly metrics: Metrics;
+  /** Where a service is that converts objects. */
+  readonly resolveService: ResolveService;
 }
 
 /**
@@ -34,8 +40,9 @@ export async function followDefinitions(deps: FollowDeps): Promise<AsyncDisposab
   let running: Promise<void> | undefined;
   let loaded: Promise<void> | undefined;
   const load = async (): Promise<void> => {
+    await loadCompiler();
     const { openCustomKinds } = await import("./open-custom-kinds.ts");
-    const opened = openCustomKinds(deps, definitions);
+    const opened = openCustomKinds({ ...deps, ended: stop.signal }, definitions);
     for (const change of early.splice(0)) opened.take(change);
     take = opened.take;
     loaded = opened.run(stop.signal).catch((error: unknown) => {

@@ -65,7 +65,7 @@ export function validateCustomStatus(resource: Part, json: JsonSchema, at: Curso
 function addAll(at: Cursor, faults: readonly FieldError[], prefix = ""): void {
   for (const fault of faults) {
     const path = prefix && fault.path !== "<nil>" ? [prefix, fault.path].filter(Boolean).join(".") : fault.path;
-    at.add(() => ({ ...fault, path }));
+    at.add(() => (path === fault.path ? fault : { ...fault, path }));
   }
 }
 

@@ -40,10 +40,21 @@ for (const version of ["v2", "v2beta1"]) {
     assert.equal(all.json.apiVersion, `apidiscovery.k8s.io/${version}`);
     const [coreVersion] = list(core.items[0]?.versions);
     const pods = list(coreVersion?.resources).find(({ resource }) => String(resource) === "pods");
-    assert.deepEqual(pods?.responseKind, { group: "", version: "v1", kind: "Pod" });
+    assert.deepEqual(pods?.responseKind, { group: "", version: "", kind: "Pod" });
     assert.ok(list(pods?.subresources).some(({ subresource }) => String(subresource) === "log"));
   });
 }
+
+test("groups come in upstream's order, and resources have the hash of their stored version", async () => {
+  const groups = list((await get("/apis")).json.groups).map(({ name }) => String(name));
+  const pods = list((await get("/api/v1")).json.resources).find(({ name }) => String(name) === "pods");
+  const first = list((await get("/apis/autoscaling/v1")).json.resources)[0];
+
+  assert.deepEqual(groups.slice(0, 3), ["apiregistration.k8s.io", "apps", "events.k8s.io"]);
+  assert.deepEqual(groups.slice(-2), ["flowcontrol.apiserver.k8s.io", "metrics.k8s.io"]);
+  assert.equal(pods?.storageVersionHash, "xPOwRZ+Yhw8=");
+  assert.equal(first?.storageVersionHash, "qwQve8ut294=", "autoscaling/v1 is stored as v2");
+});
 
 test("unknown groups and versions are not found, and not cached", async () => {
   for (const path of ["/apis/none", "/apis/apps/v9", "/api/v9", "/apis/apps/v1/none/a", "/openapi/v3/apis/none/v1"])

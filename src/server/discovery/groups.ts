@@ -1,4 +1,5 @@
-import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { createHash } from "node:crypto";
+import { apiVersionOf, type Resource, type Subresource } from "#api/resource.ts";
 import { type ResourceRegistry } from "../registry.ts";
 import { type RemoteRoutes, type RemoteVersion } from "../remote-routes.ts";
 import { type ApiOrder, type OrderedGroup } from "./api-order.ts";
@@ -80,6 +81,7 @@ function resourceValues(resource: Resource) {
     verbs,
     ...(shortNames.length > 0 ? { shortNames } : {}),
     ...(categories.length > 0 ? { categories } : {}),
+    ...(verbs.includes("get") && !resource.isComputed ? { storageVersionHash: storageVersionHash(resource) } : {}),
   };
   const parts = resource.subresources.map(({ name, verbs: partVerbs, body }) => ({
     name: `${plural}/${name}`,
@@ -90,6 +92,13 @@ function resourceValues(resource: Resource) {
     verbs: partVerbs,
   }));
   return [own, ...parts];
+}
+
+/** Changes when the objects of a kind are stored in another version. */
+function storageVersionHash({ storedAs, ...resource }: Resource): string {
+  const stored = storedAs?.resource ?? resource;
+  const text = `${stored.group}/${stored.version}/${stored.kind}`;
+  return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
 }
 
 function aggregated(deps: DiscoveryDeps, which: "core" | "groups"): { body: Uint8Array; etag: string } {
@@ -113,7 +122,10 @@ function aggregated(deps: DiscoveryDeps, which: "core" | "groups"): { body: Uint
 
 const ownVersion = ({ resources }: DiscoveryDeps, group: string, version: string) => ({
   version,
-  resources: resources.ofGroupVersion(apiVersionOf({ group, version })).map(discoveryOf),
+  resources: resources
+    .ofGroupVersion(apiVersionOf({ group, version }))
+    .map(discoveryOf)
+    .sort((a, b) => (a.resource < b.resource ? -1 : 1)),
   freshness: "Current",
 });
 
@@ -124,7 +136,9 @@ const remoteVersion = ({ version, resources, isStale }: RemoteVersion) => ({
 });
 
 function discoveryOf(resource: Resource) {
-  const { plural, singular, kind, group, version, scope, verbs, shortNames, categories, subresources } = resource;
+  const { plural, singular, kind, scope, verbs, shortNames, categories, subresources, isJsonOnly } = resource;
+  // Upstream names group and version only of custom resources and of foreign bodies; empty, they are those of the list.
+  const { group, version } = isJsonOnly ? resource : { group: "", version: "" };
   return {
     resource: plural,
     responseKind: { group, version, kind },
@@ -137,13 +151,18 @@ function discoveryOf(resource: Resource) {
       ? {
           subresources: subresources.map(({ name, verbs: partVerbs, body }) => ({
             subresource: name,
-            responseKind: body ?? { group, version, kind },
+            responseKind: bodyKind(resource, body) ?? { group, version, kind },
             verbs: partVerbs,
           })),
         }
       : {}),
   };
 }
+
+const bodyKind = (resource: Resource, body: Subresource["body"]): Subresource["body"] =>
+  body && apiVersionOf(body) === apiVersionOf(resource) && !resource.isJsonOnly
+    ? { group: "", version: "", kind: body.kind }
+    : body;
 
 /** FNV-1a: only distinguishes documents. */
 export function fingerprint(bytes: Uint8Array): string {

@@ -1,6 +1,7 @@
 import { methodNotAllowed } from "#api/status.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { negotiate } from "#server/http/negotiate.ts";
+import { type RemoteRoutes } from "#server/remote-routes.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type Discovery } from "./groups.ts";
 import { type Health, type HealthEndpoint, renderCheck, renderHealth } from "./health.ts";
@@ -10,6 +11,8 @@ import { versionInfo } from "./version.ts";
 export interface NonResourceDeps {
   readonly discovery: Discovery;
   readonly openApi: OpenApi;
+  /** What other servers say about their groups. */
+  readonly remote: Pick<RemoteRoutes, "path">;
   readonly metrics: Metrics;
   readonly health: Health;
   /** The configuration and keys for verifying service-account tokens elsewhere. */
@@ -37,8 +40,21 @@ export const answerNonResource =
     const [, first = "", ...rest] = path.split("/");
     const more = deps.more.get(first);
     if (verb !== "get" && !more) throw methodNotAllowed();
-    return more ? more(context) : routes.get(first)?.({ deps, context, path }, ...rest);
+    if (more) return more(context);
+    const answer = routes.get(first)?.({ deps, context, path }, ...rest);
+    const otherwise = () => deps.remote.path(context) ?? noSuchPage(deps, first, rest);
+    return answer instanceof Promise ? answer.then((found) => found ?? otherwise()) : (answer ?? otherwise());
   };
+
+/** Below a served group, the dispatcher says that there is no such resource. Everywhere else upstream has no such page. */
+function noSuchPage(
+  { discovery }: NonResourceDeps,
+  first: string,
+  [group = ""]: readonly string[],
+): Answer | undefined {
+  if (first === "api" || (first === "apis" && discovery.group(group) !== undefined)) return undefined;
+  return text(404, "404 page not found\n", "text/plain; charset=utf-8");
+}
 
 /** By the first segment of the path; the handlers get the others. */
 const routes = new Map<string, (asked: Asked, ...rest: readonly string[]) => Found>([

@@ -8,7 +8,7 @@ import { type Selection } from "#server/objects/selection.ts";
 import { faultOf } from "#server/objects/unreadable.ts";
 import { type WatchCache } from "#server/objects/watch-cache.ts";
 import { type Answer, type Context, type ListFacts } from "#server/request/pipeline.ts";
-import { CompactedError, FutureRevisionError, type ListResult } from "#store/store.ts";
+import { CompactedError, FutureRevisionError, type ListResult, type Store } from "#store/store.ts";
 import { listRequest, selectionOf } from "./list-options.ts";
 import { named, unreadableEntry, withUnreadable } from "./unreadable-items.ts";
 
@@ -132,7 +132,7 @@ async function pageAt(
   let from = after ? prefix + after : "";
   let parsed = 0;
   for (;;) {
-    const page = await historyPage(objects, within, { after: from, limit: stride, revision });
+    const page = await historyPage(objects.storeOf(resource), within, { after: from, limit: stride, revision });
     let left = page.entries.length;
     for (const entry of page.entries) {
       left--;
@@ -153,12 +153,12 @@ async function pageAt(
 }
 
 async function historyPage(
-  objects: Objects,
+  store: Store,
   prefix: string,
   { after, limit, revision }: { after: string; limit: number | undefined; revision: number },
 ): Promise<ListResult> {
   try {
-    return await objects.store.list(prefix, { revision, ...(after ? { after } : {}), ...(limit ? { limit } : {}) });
+    return await store.list(prefix, { revision, ...(after ? { after } : {}), ...(limit ? { limit } : {}) });
   } catch (error) {
     if (error instanceof FutureRevisionError) throw futureRevision(revision, error.current);
     if (!(error instanceof CompactedError)) throw error;

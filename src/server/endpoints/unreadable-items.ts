@@ -1,10 +1,10 @@
+import { ConversionError } from "#api/conversion.ts";
 import { groupResource, type Resource } from "#api/resource.ts";
-import { internalError } from "#api/status.ts";
 import { type Place } from "#api/unreadable.ts";
 import { compareText } from "#lib/data/compare-text.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Selection } from "#server/objects/selection.ts";
-import { encodedUnreadable, faultOf } from "#server/objects/unreadable.ts";
+import { encodedUnreadable, faultOf, statusOf } from "#server/objects/unreadable.ts";
 import { entryName } from "#server/objects/watch-history.ts";
 import { type Entry } from "#store/store.ts";
 
@@ -39,8 +39,9 @@ export function withUnreadable(
  * of one object fails as a read of it does.
  */
 export function named(hidden: readonly Unreadable[], { resource, selection, warnings }: Listing): EncodedObject[] {
+  refuseUnconverted(hidden);
   const asked = hidden.find(({ name }) => name === selection.name);
-  if (asked) throw internalError(asked.fault);
+  if (asked) throw statusOf(asked.fault);
   if (selection.name !== undefined) return [];
   for (const { namespace, name, fault } of hidden) {
     if (warnings.length >= maxWarnings) break;
@@ -50,6 +51,12 @@ export function named(hidden: readonly Unreadable[], { resource, selection, warn
   }
   if (!selection.everything) return [];
   return hidden.map((each) => encodedUnreadable(resource, each, each.revision));
+}
+
+/** As upstream, one object that cannot be converted is enough to refuse a list or a watch. */
+export function refuseUnconverted(hidden: readonly Unreadable[]): void {
+  const lost = hidden.find(({ fault }) => fault instanceof ConversionError);
+  if (lost) throw lost.fault;
 }
 
 export function unreadableEntry(prefix: string, entry: Entry): Unreadable {

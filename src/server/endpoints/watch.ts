@@ -10,6 +10,7 @@ import { type WatchBatch } from "#server/objects/watch-groups.ts";
 import { type Answer, type Context, type WatchSink } from "#server/request/pipeline.ts";
 import { seen } from "./list.ts";
 import { selectionOf, type WatchRequest, watchRequest } from "./list-options.ts";
+import { refuseUnconverted } from "./unreadable-items.ts";
 
 export interface WatchDeps {
   readonly objects: Objects;
@@ -28,6 +29,7 @@ export async function watchObjects(deps: WatchDeps, context: Context, resource: 
   const selection = selectionOf(context, resource);
   const cache = await deps.objects.cache(resource);
   await seen(cache, request.atLeast);
+  if (cache.unreadable.size > 0) refuseUnconverted(cache.unreadable.in(selection.namespace));
   const watching = { cache, selection, request };
   return { type: "watch", resource, start: (sink) => startWatch(deps, { ...watching, sink }) };
 }

@@ -72,7 +72,9 @@ export class Connections {
 
   constructor(trust: Trust, limits: ConnectionLimits = usualLimits) {
     this.#trust = trust;
-    this.#ca = trust.caBundle ? Buffer.from(trust.caBundle, "base64").toString("latin1") : undefined;
+    const ca = trust.caBundle ? Buffer.from(trust.caBundle, "base64").toString("latin1") : "";
+    // As upstream, white space alone is no bundle.
+    this.#ca = ca.trim() === "" ? undefined : ca;
     this.#limits = limits;
   }
 

@@ -22,6 +22,9 @@ export interface InFlightOptions {
 }
 export const defaultInFlight: InFlightOptions = { reads: 400, writes: 200, isFair: true, requestTimeoutMs: 60_000 };
 
+/** The size of what is not stored. */
+const nothing = { objects: 0, bytes: 0 };
+
 export interface AssembleDeps {
   readonly clock: Clock;
   readonly objects: Objects;
@@ -53,7 +56,7 @@ export function assembleFairness(options: InFlightOptions, deps: AssembleDeps): 
     maxWaitMs: requestTimeoutMs / 4,
     estimate: {
       find: (group, version, plural) => resources.find(group, version, plural),
-      sizeOf: (resource) => objects.cacheOf(resource).size,
+      sizeOf: (resource) => (resource.isComputed ? nothing : objects.cacheOf(resource).size),
       watchersOf: (info) => watches.interestedIn(info),
     },
   });

@@ -73,6 +73,9 @@ function choose(accept: string, jsonOnly: boolean): Negotiated {
     }
   }
   const types = ["application/json", "application/yaml", ...(jsonOnly ? [] : ["application/vnd.kubernetes.protobuf"])];
+  // Upstream looks at the type before the transformation, and has another text for it.
+  const isType = jsonOnly || alternatives.some(({ type }) => encodingOf(type));
+  if (!isType) throw notAcceptable(`406: Not Acceptable\n\nAvailable representations: ${types.join(", ")}`);
   throw notAcceptable(`only the following media types are accepted: ${types.join(", ")}`);
 }
 

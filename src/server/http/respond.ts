@@ -11,8 +11,8 @@ import { Status } from "#api/meta/status-kind.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { internalError, notAcceptable, StatusError, tooManyRequests } from "#api/status.ts";
 import { initialEventsEndAnnotation } from "#api/well-known.ts";
-import { formatYaml, YamlError } from "#lib/text/yaml.ts";
-import { YamlBusyError } from "#lib/text/yaml-pool.ts";
+import { formatYaml, YamlError } from "#lib/yaml/yaml.ts";
+import { YamlBusyError } from "#lib/yaml/yaml-pool.ts";
 import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
 import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf/protobuf-envelope.ts";
 import { type ObjectSchema, object } from "#schema/schema.ts";
@@ -89,7 +89,7 @@ export function render(answer: Answer, options: RenderOptions): Wire | Promise<W
 
 const notTransformable = (): StatusError =>
   notAcceptable(
-    "this response has no metadata, so it cannot be a table or a partial object: accept application/json too",
+    "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
   );
 
 type ObjectAnswer = Extract<Answer, { type: "object" }>;
@@ -185,8 +185,9 @@ async function listMessage({ resource, items, list }: ListAnswer, options: Rende
   return body(200, "protobuf", encodeListEnvelope(apiVersion, kind, meta, slices.flat()));
 }
 
+/** Lists of what is not stored have no version. */
 const listMetadata = ({ resourceVersion, continue: token, remainingItemCount }: ListFacts) => ({
-  resourceVersion,
+  ...(resourceVersion ? { resourceVersion } : {}),
   ...(token ? { continue: token } : {}),
   ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
 });

@@ -1,8 +1,8 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, tooLarge, tooManyRequests, unsupportedMediaType } from "#api/status.ts";
 import { nextTurn } from "#lib/async/turns.ts";
-import { YamlError, yamlToJson } from "#lib/text/yaml.ts";
-import { YamlBusyError } from "#lib/text/yaml-pool.ts";
+import { YamlError, yamlToJson } from "#lib/yaml/yaml.ts";
+import { YamlBusyError } from "#lib/yaml/yaml-pool.ts";
 import { decode } from "#schema/json/decode.ts";
 import { DecodeError, TooManyValues } from "#schema/json/decode-error.ts";
 import { duplicateKeys, parseJson } from "#schema/json/json.ts";
@@ -11,6 +11,7 @@ import { decodeEnvelope } from "#schema/protobuf/protobuf-envelope.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { ownerOf } from "#server/http/callers.ts";
 import { type Context } from "#server/request/pipeline.ts";
+import { isBuiltInKind } from "./known-kinds.ts";
 
 /** What a body must contain. */
 export interface Expected {
@@ -62,7 +63,9 @@ export async function readAs(context: Context, expected: Expected, options: Read
 export const longBytes = 64 << 10;
 
 /** Decodes a raw value as the expected kind; unknown fields become an error or a warning. */
-export function decodeRaw(context: Context, expected: Expected, raw: RawBody, options: ReadOptions): unknown {
+export function decodeRaw(context: Context, expected: Expected, sent: RawBody, options: ReadOptions): unknown {
+  // To Go, null is an object without fields.
+  const raw: RawBody = sent.value === null ? { ...sent, value: {} } : sent;
   checkKind(raw.value, expected);
   const { kind, schema } = expected;
   const asKind = (why: string) =>
@@ -165,7 +168,7 @@ function fromProtobuf(bytes: Uint8Array, schema: ObjectSchema): unknown {
   };
 }
 
-function checkKind(raw: unknown, { group, version, kind, anyVersion }: Expected): void {
+function checkKind(raw: unknown, { group, version, kind, anyVersion, isJsonOnly }: Expected): void {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     throw badRequest(
       `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; an object was expected`,
@@ -174,13 +177,17 @@ function checkKind(raw: unknown, { group, version, kind, anyVersion }: Expected)
   const rawKind = textOf(raw, "kind");
   const rawVersion = textOf(raw, "apiVersion");
   const wanted = apiVersionOf({ group, version });
-  if (rawKind && rawKind !== kind) {
-    const said = JSON.stringify(rawVersion.slice(rawVersion.indexOf("/") + 1) || version);
-    throw badRequest(`${rawKind} in version ${said} cannot be handled as a ${kind}`);
+  const isOther = (rawKind !== "" && rawKind !== kind) || (rawVersion !== "" && rawVersion !== wanted);
+  if (!isOther || (anyVersion && !(rawKind && rawKind !== kind))) return;
+  const [saidKind, saidVersion] = [rawKind || kind, rawVersion || wanted];
+  const shortVersion = JSON.stringify(saidVersion.slice(saidVersion.indexOf("/") + 1));
+  const mismatch = `${saidKind} in version ${shortVersion} cannot be handled as a ${kind}`;
+  if (!isJsonOnly && !isBuiltInKind(saidVersion, saidKind)) {
+    const registered = `no kind ${JSON.stringify(saidKind)} is registered for version ${JSON.stringify(saidVersion)}`;
+    throw badRequest(`${mismatch}: ${registered} in scheme "pkg/runtime/scheme.go:111"`);
   }
-  if (rawVersion && rawVersion !== wanted && !anyVersion) {
-    throw badRequest(`the API version in the data (${rawVersion}) does not match the expected API version (${wanted})`);
-  }
+  if (saidKind !== kind) throw badRequest(mismatch);
+  throw badRequest(`the API version in the data (${rawVersion}) does not match the expected API version (${wanted})`);
 }
 
 function textOf(raw: object, name: "kind" | "apiVersion"): string {

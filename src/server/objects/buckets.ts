@@ -118,7 +118,9 @@ export class Buckets<T extends ApiObject> {
   }
 
   addIndex(name: string, keysOf: IndexGetter<T>): void {
-    if (this.#declared.has(name)) throw new Error(`index ${name} of ${this.#resource.plural} exists already`);
+    const known = this.#declared.get(name);
+    if (known === keysOf) return;
+    if (known) throw new Error(`index ${name} of ${this.#resource.plural} exists already`);
     this.#declared.set(name, keysOf);
   }
 

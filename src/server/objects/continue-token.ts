@@ -15,7 +15,7 @@ export const encodeContinue = ({ revision, after }: ContinueToken): string =>
 
 export function decodeContinue(token: string): ContinueToken {
   const fault = badRequest(
-    "continue key is not valid: it must be the value that the server sent with the previous chunk",
+    "invalid continue token: continue key is not valid: it must be the value that the server sent with the previous chunk",
   );
   if (token.length > 4096) throw fault;
   let parsed: unknown;

@@ -136,7 +136,7 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
 
   #parse(): T {
     // We wrote these bytes ourselves, so they match the schema.
-    const parsed = JSON.parse(text(this.#stored ?? this.#storedAs ?? empty)) as T;
+    const parsed = JSON.parse(textOf(this.#stored ?? this.#storedAs ?? empty)) as T;
     if (this.#stored) return parsed;
     const { resource } = this.#codec;
     if (resource.storedAs) return resource.storedAs.fromStored(parsed) as T;
@@ -201,9 +201,10 @@ function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from:
   return lastingConcat([Buffer.from(head + versionField(to)), rest]);
 }
 
-const startsWith = (bytes: Uint8Array, head: string): boolean =>
+/** Whether the bytes start with this text, which has only ASCII characters. */
+export const startsWith = (bytes: Uint8Array, head: string): boolean =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1", 0, head.length) === head;
 
 const empty = new Uint8Array();
-const text = (bytes: Uint8Array): string =>
+export const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");

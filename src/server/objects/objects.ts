@@ -1,25 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { alreadyExists, notFound, StatusError, serviceUnavailable, tooLarge } from "#api/status.ts";
+import { alreadyExists, notFound } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { Turns } from "#lib/async/turns.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type LocalInformers, localInformers } from "#runtime/local-informers.ts";
 import { bodyTooLarge, maxBodyBytes } from "#server/http/limits.ts";
-import {
-  type Change,
-  type Committed,
-  type Refused,
-  type Store,
-  type StoreEvent,
-  StoreTimeoutError,
-  StoreUnavailableError,
-  ValueTooLargeError,
-} from "#store/store.ts";
+import { type Change, type Committed, type Refused, type Store, type StoreEvent } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
-import { atRevision, codecOf, EncodedObject, toStoredBytes, toStoredText } from "./encode-once.ts";
+import { type Beside, BesideRefused, type Typed } from "./beside.ts";
+import { commitInParts } from "./commit-in-parts.ts";
+import { ConvertedStore } from "./converted-store.ts";
+import { atRevision, codecOf, EncodedObject, startsWith, textOf, toStoredBytes, toStoredText } from "./encode-once.ts";
+import { statusOf, storedForm } from "./store-terms.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 
 export interface ObjectsDeps {
@@ -40,6 +35,14 @@ export interface ObjectsDeps {
   isStale?(key: string): Promise<boolean>;
 }
 
+/** One object of a commit. */
+interface Draft {
+  readonly change: Change;
+  readonly written: Written;
+  /** What the store was given; undefined before the commit. */
+  bytes: Uint8Array | undefined;
+}
+
 interface Written {
   /** undefined for a delete. */
   readonly object: ApiObject | undefined;
@@ -57,6 +60,7 @@ export class Objects implements AsyncDisposable {
   /** The same by the Resource object, which every request uses. */
   readonly #cacheByResource = new WeakMap<object, WatchCache>();
   readonly #informers: LocalInformers[] = [];
+  readonly #views = new WeakMap<Resource, ConvertedStore>();
   /** Pending writes, by the identity of their value, or by their key for a delete. */
   readonly #underway = new Map<Uint8Array | string, Written>();
   /** One for all caches: watchers that lag share the remaining time. */
@@ -112,6 +116,7 @@ export class Objects implements AsyncDisposable {
   /** The filled cache. Returns it synchronously in all cases but the first. */
   cache<T extends ApiObject>(resource: Resource<T>): WatchCache<T> | Promise<WatchCache<T>> {
     const cache = this.cacheOf(resource);
+    if (resource.conversion) return cache.settled().then(() => cache);
     return cache.isReady ? cache : cache.synced().then(() => cache);
   }
 
@@ -123,6 +128,22 @@ export class Objects implements AsyncDisposable {
     return this.#deps.store.catchUp()?.catch((error: unknown) => {
       throw statusOf(error);
     });
+  }
+
+  /** The store as this version of a kind sees it. */
+  storeOf<T extends ApiObject>(resource: Resource<T>): Store {
+    return this.#viewOf(resource as unknown as Resource) ?? this.#deps.store;
+  }
+
+  #viewOf(resource: Resource): ConvertedStore | undefined {
+    const { conversion } = resource;
+    if (!conversion) return undefined;
+    let view = this.#views.get(resource);
+    if (!view) {
+      view = new ConvertedStore(this.#deps.store, resource, conversion);
+      this.#views.set(resource, view);
+    }
+    return view;
   }
 
   /** For components in this process: the caches themselves, as informers. */
@@ -143,9 +164,12 @@ export class Objects implements AsyncDisposable {
     return this.#deps.newUid?.() ?? randomUUID();
   }
 
-  /** Takes ownership of the object: the caller must not change it afterwards. */
-  async create<T extends ApiObject>(resource: Resource<T>, object: T): Promise<EncodedObject<T>> {
-    const result = await this.#put(resource, object, 0);
+  /**
+   * Takes ownership of the objects: the caller must not change them afterwards, unless this fails. Like all writes, it
+   * throws BesideRefused if something beside the object stands in the way.
+   */
+  async create<T extends ApiObject>(resource: Resource<T>, object: T, beside?: Beside): Promise<EncodedObject<T>> {
+    const result = await this.#put({ resource, object, expected: 0 }, beside);
     if (!result) throw alreadyExists(resource, object.metadata.name ?? "");
     return result;
   }
@@ -155,21 +179,34 @@ export class Objects implements AsyncDisposable {
     resource: Resource<T>,
     object: T,
     expected: number,
+    beside?: Beside,
   ): Promise<EncodedObject<T> | undefined> {
-    return await this.#put(resource, object, expected);
+    return await this.#put({ resource, object, expected }, beside);
   }
 
   /** Whether the object must be written even if it did not change, because its stored form is out of date. */
   needsRewrite(resource: Resource, object: ApiObject): Promise<boolean> | false {
-    return this.#deps.isStale?.(keyOf(resource, object)) ?? false;
+    const stored = resource.storedAs?.resource ?? resource;
+    const key = keyOf(resource, object);
+    if (!stored.reread) return this.#deps.isStale?.(key) ?? false;
+    return this.#isOutdated(stored, key);
   }
 
-  /** Returns whether the object still existed at that revision. */
-  async remove(resource: Resource, object: ApiObject, expected: number): Promise<number | undefined> {
+  /** Stored in another version, or before its schema got new defaults. */
+  async #isOutdated(stored: Resource, key: string): Promise<boolean> {
+    const entry = await this.#deps.store.get(key);
+    if (!entry || entry.fault) return false;
+    if (!startsWith(entry.value, codecOf(stored).head) || (await this.#deps.isStale?.(key))) return true;
+    const parsed = JSON.parse(textOf(entry.value)) as ApiObject;
+    return stored.reread?.(parsed) !== parsed;
+  }
+
+  /** Returns the revision of the removal; undefined if the object no longer existed at the expected one. */
+  async remove(resource: Resource, object: ApiObject, expected: number, beside?: Beside): Promise<number | undefined> {
     const key = keyOf(resource, object);
     this.#underway.set(key, { object: undefined, resource, trace: currentTrace.getStore(), isSeen: false });
     try {
-      const result = await this.#commit([{ key, value: undefined, expected }]);
+      const result = await this.#commitWith([{ key, value: undefined, expected }], beside);
       if (result.ok) this.#remember(result.revision, currentTrace.getStore());
       return result.ok ? result.revision : undefined;
     } finally {
@@ -183,8 +220,10 @@ export class Objects implements AsyncDisposable {
 
   #cacheDeps(resource: Resource): WatchCacheDeps {
     const { store, clock, log, traces, freezesShared } = this.#deps;
+    const view = this.#viewOf(resource);
     return {
-      store,
+      store: view ?? store,
+      ...(view ? { late: () => view.late() } : {}),
       clock,
       log,
       freezesShared,
@@ -199,40 +238,88 @@ export class Objects implements AsyncDisposable {
     };
   }
 
+  /** Writes objects that are beside no other. Throws BesideRefused if one of them was not as expected. */
+  async commit(beside: Beside): Promise<void> {
+    await this.#commitWith([], beside);
+  }
+
   async #put<T extends ApiObject>(
-    resource: Resource<T>,
-    object: T,
-    expected: number,
+    { resource, object, expected }: { resource: Resource<T>; object: T; expected: number },
+    beside: Beside | undefined,
   ): Promise<EncodedObject<T> | undefined> {
+    const trace = currentTrace.getStore();
+    const typed = { resource: resource as unknown as Resource, object };
+    const form = this.#storedForm(typed);
+    const draft = this.#draft(typed, { stored: form instanceof Promise ? await form : form, expected, trace });
+    try {
+      const result = await this.#commitWith([draft.change], beside);
+      if (!result.ok) {
+        if (expected !== 0 && !result.current) throw notFound(resource, object.metadata.name ?? "");
+        return undefined;
+      }
+      if (!draft.written.isSeen) this.#remember(result.revision, trace);
+      // The answer shows what the webhook makes of the stored object, as every read will.
+      if (resource.conversion) await this.cacheOf(resource).settled();
+      return this.#written(resource, object, { value: draft.bytes, revision: result.revision });
+    } finally {
+      if (draft.bytes) this.#underway.delete(draft.bytes);
+    }
+  }
+
+  /** The object in the version that is stored, which may take a webhook. */
+  #storedForm({ resource, object }: Typed): ApiObject | Promise<ApiObject> {
     const { metadata } = object;
     metadata.resourceVersion = undefined as never;
     metadata.uid ??= this.newUid();
-    const stored = resource.storedAs ? (resource.storedAs.toStored(object) as ApiObject) : object;
+    return storedForm(resource, object);
+  }
+
+  /** The change that writes an object. */
+  #draft(
+    { resource, object }: Typed,
+    {
+      stored,
+      expected,
+      trace,
+    }: { readonly stored: ApiObject; readonly expected: number; readonly trace: Trace | undefined },
+  ): Draft {
     const storedKind = (resource.storedAs?.resource ?? resource) as Resource;
-    const codec = codecOf(storedKind);
     const text = toStoredText(stored);
     if (isTooLong(text)) throw bodyTooLarge();
-    const trace = currentTrace.getStore();
-    let bytes: Uint8Array | undefined;
-    let written: Written | undefined;
+    const ttl = resource.ttlSeconds && (this.#deps.eventTtlSeconds ?? resource.ttlSeconds);
     const value = (revision: number): Uint8Array => {
-      bytes = toStoredBytes(codec, text, revision);
-      written = { object: stored, resource: storedKind, trace, isSeen: false };
-      this.#underway.set(bytes, written);
-      return bytes;
+      draft.bytes = toStoredBytes(codecOf(storedKind), text, revision);
+      this.#underway.set(draft.bytes, draft.written);
+      return draft.bytes;
     };
+    const draft: Draft = {
+      change: { key: keyOf(resource, object), value, expected, ...(ttl ? { ttlSeconds: ttl } : {}) },
+      written: { object: stored, resource: storedKind, trace, isSeen: false },
+      bytes: undefined,
+    };
+    return draft;
+  }
+
+  /** Commits the changes with what is beside them. Only a refusal of the changes themselves is returned. */
+  async #commitWith(changes: readonly Change[], beside: Beside | undefined): Promise<Committed | Refused> {
+    if (!beside) return await this.#commit(changes);
+    const forms = await Promise.all(beside.create.map((typed) => this.#storedForm(typed)));
+    const drafts = beside.create.map((typed, at) =>
+      this.#draft(typed, { stored: forms[at] ?? typed.object, expected: 0, trace: undefined }),
+    );
+    const removals = beside.remove.map(({ resource, object }) => ({
+      key: keyOf(resource, object),
+      value: undefined,
+      expected: Number(object.metadata.resourceVersion),
+    }));
     try {
-      const ttl = resource.ttlSeconds && (this.#deps.eventTtlSeconds ?? resource.ttlSeconds);
-      const change = { key: keyOf(resource, object), value, expected, ...(ttl ? { ttlSeconds: ttl } : {}) };
-      const result = await this.#commit([change]);
-      if (!result.ok) {
-        if (expected !== 0 && !result.current) throw notFound(resource, metadata.name ?? "");
-        return undefined;
-      }
-      if (!written?.isSeen) this.#remember(result.revision, trace);
-      return this.#written(resource, object, { value: bytes, revision: result.revision });
+      const create = drafts.map(({ change }) => change);
+      const parts = { main: changes, create, remove: removals };
+      const result = await commitInParts((part) => this.#commit(part), parts);
+      if (result.ok || changes.some(({ key }) => key === result.key)) return result;
+      throw new BesideRefused(`${result.key} was not as expected`);
     } finally {
-      if (bytes) this.#underway.delete(bytes);
+      for (const { bytes } of drafts) if (bytes) this.#underway.delete(bytes);
     }
   }
 
@@ -276,14 +363,6 @@ export class Objects implements AsyncDisposable {
     // A kind that has changed meanwhile may see the object differently.
     return written.resource === reader ? written.object : undefined;
   }
-}
-
-/** What the client gets if the store refuses. */
-function statusOf(error: unknown): unknown {
-  if (error instanceof StoreUnavailableError) return serviceUnavailable(error.message, { cause: error });
-  if (error instanceof StoreTimeoutError) return new StatusError("Timeout", error.message, {}, { cause: error });
-  if (error instanceof ValueTooLargeError) return tooLarge(error.message);
-  return error;
 }
 
 const nameOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`;

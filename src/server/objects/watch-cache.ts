@@ -1,3 +1,4 @@
+import { ConversionError } from "#api/conversion.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { expired, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
@@ -31,6 +32,8 @@ export interface WatchCacheDeps {
   /** Where lagging watchers wait for their turn; default: separate from those of other caches. */
   readonly turns?: Turns;
   readonly ringLimits?: RingLimits;
+  /** Resolves when what the store has confirmed has reached this cache; undefined if it has. Default: it always has. */
+  late?(): Promise<void> | undefined;
   /** What readers share is frozen; default: false. */
   readonly freezesShared?: boolean | undefined;
 }
@@ -81,7 +84,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#isShortLived = resource.ttlSeconds !== undefined || resource.keptAsBytes === true;
     this.#history = new WatchHistory<T>({ store, codec: this.#codec, prefix: this.#prefix, ringLimits });
     this.#groups = new WatchGroups(resource, clock);
-    const readable = () => this.#restart(new Error("an object that could not be decrypted can be read now"));
+    const readable = () => this.#restart(new Error("an object that could not be read before can be read now"));
     this.#unreadable = new UnreadableObjects({ store, clock, readable });
     this.#feeds = this.#feedSource();
   }
@@ -117,7 +120,18 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.#ready;
   }
 
-  /** Throws if the object cannot be decrypted. */
+  /**
+   * The same for a kind whose objects a webhook converts: the cache shows everything that was confirmed before the call,
+   * and what could not be converted is tried again.
+   */
+  async settled(): Promise<void> {
+    await this.synced();
+    await this.#deps.late?.();
+    await this.#unreadable.tryAgain();
+    await this.synced();
+  }
+
+  /** Throws if the object cannot be decrypted or converted. */
   get({ namespace, name }: { readonly namespace?: string | undefined; readonly name: string }): T | undefined {
     this.#unreadable.check(namespace ?? "", name);
     return this.#buckets.get(namespace ?? "", name)?.object;
@@ -161,7 +175,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return promise.finally(cancel);
   }
 
-  /** The newest version, with its bytes. Throws if it cannot be decrypted. */
+  /** The newest version, with its bytes. Throws if it cannot be decrypted or converted. */
   encoded(namespace: string, name: string): EncodedObject<T> | undefined {
     this.#unreadable.check(namespace, name);
     return this.#buckets.get(namespace, name);
@@ -177,7 +191,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.#buckets.candidates(selection);
   }
 
-  /** The objects of a namespace, or of all for "", that are stored but cannot be decrypted. */
+  /** The objects of a namespace, or of all for "", that are stored but cannot be decrypted or converted. */
   get unreadable(): Pick<UnreadableObjects, "size" | "in"> {
     return this.#unreadable;
   }
@@ -319,6 +333,9 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       if (this.#isShortLived) for (const { encoded } of changes) encoded.shed();
       if (this.#deps.delivered) for (const event of events) this.#deps.delivered(event);
     }
+    const lost = events.find(({ fault }) => fault instanceof ConversionError)?.fault;
+    // As upstream: whoever watches must not take the last version that could be converted for the newest.
+    if (lost) this.#endWatchers(lost);
     this.#wakeWaiters();
   }
 

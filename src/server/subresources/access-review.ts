@@ -62,6 +62,7 @@ export function reviewSelfSubjectRules(
   const errors = [...new Set(faults)];
   return {
     ...review,
+    metadata: {},
     spec: {},
     status: {
       resourceRules: rules.filter(({ resources }) => resources && resources.length > 0).map(copied),

@@ -9,8 +9,9 @@ import { ServiceAccount } from "#api/core/service-account.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { reviewFaults } from "#api/rules.ts";
-import { invalid } from "#api/status.ts";
+import { invalid, type StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { type FieldError } from "#schema/field-error.ts";
 import { type Admission } from "#server/admission/chain.ts";
 import { bodyTooLarge, maxReviewBytes } from "#server/http/limits.ts";
 import { readObject } from "#server/input/body.ts";
@@ -90,8 +91,15 @@ function reviewed<T extends ApiObject>(
     if ((context.request.body?.length ?? 0) > maxReviewBytes) throw bodyTooLarge(maxReviewBytes);
     const object = await readObject(context, resource, options);
     const faults = reviewFaults(resource, object);
-    if (faults.length > 0) throw invalid(resource, object.metadata.name ?? "", faults);
+    if (faults.length > 0) throw refused(resource, object, faults);
     const value = { ...(await answer(object, context)), kind: resource.kind, apiVersion: apiVersionOf(resource) };
     return { type: "value", status: 201, value, schema: resource.schema };
   };
+}
+
+/** Upstream names neither the kind nor the object of an access review. */
+function refused(resource: Resource, { metadata }: ApiObject, faults: readonly FieldError[]): StatusError {
+  const { group } = resource;
+  if (group === SubjectAccessReview.group) return invalid({ group, kind: "" }, "", faults);
+  return invalid(resource, metadata.name ?? "", faults);
 }

@@ -51,7 +51,7 @@ async function identify(
 /** Returns the caller's identity. */
 export const reviewSelf = (review: SelfSubjectReview, user: UserInfo, clock: Clock): SelfSubjectReview => ({
   ...review,
-  metadata: { ...review.metadata, creationTimestamp: timestamp(clock.now()) },
+  metadata: { creationTimestamp: timestamp(clock.now()) },
   status: { userInfo: wireUser(user) },
 });
 

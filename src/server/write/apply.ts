@@ -12,6 +12,7 @@ import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { createObject } from "./create.ts";
 import { checkName, checkNamespace } from "./steps/identity.ts";
 import { isLong, pauseIfLong, runSteps } from "./steps/pause.ts";
+import { withVersions } from "./steps/versions.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 
@@ -62,11 +63,11 @@ async function mergeApplied(
 ): Promise<ApiObject> {
   const { context, resource, subresource, options } = write;
   const { manager, force } = options;
+  const facts = { resource, liveObject: live?.object, applied, manager, force, subresource, now: clock.now() };
   // Others may have applied in another version.
-  const versions = { convert: (object: ApiObject, version: string) => resources.convert(resource, object, version) };
-  const facts = { resource, liveObject: live?.object, applied, manager, force, subresource, versions };
-  const steps = applyPatch({ ...facts, now: clock.now() });
-  const merged = await runSteps(steps, write, live);
+  const merged = await withVersions({ resources, resource }, (versions) =>
+    runSteps(applyPatch({ ...facts, versions }), write, live),
+  );
   if (isLong(write, live)) refuseManyValues(merged.object);
   await pauseIfLong(write, live);
   const raw: RawBody = { value: merged.object, text: undefined };
@@ -82,16 +83,13 @@ export function requireManager({ query }: Context): void {
 }
 
 /** Returns the configuration as it was sent, after checking that it is for this object. */
-export function checkApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): unknown {
+export function checkApplied({ context, resource, name, namespace }: Write, configuration: unknown): unknown {
   if (!isObject(configuration)) throw badRequest("error decoding patch: an object was expected");
   checkAppliedKind(resource, configuration);
   const raw: RawBody = { value: configuration, text: undefined };
-  // Unknown fields of a custom resource have their own message, when the configuration is merged.
-  const fieldValidation = resource.schema.options.structural ? "Ignore" : options.fieldValidation;
-  const { metadata = {} } = decodeRaw(context, resource as unknown as Expected, raw, {
-    fieldValidation,
-    defaults: false,
-  }) as Partial<ApiObject>;
+  // Unknown fields are refused when the configuration is merged, whatever the request says about its validation.
+  const reading = { fieldValidation: "Ignore", defaults: false } as const;
+  const { metadata = {} } = decodeRaw(context, resource as unknown as Expected, raw, reading) as Partial<ApiObject>;
   if (metadata.name) checkName(metadata.name, name);
   checkNamespace(metadata.namespace, namespace);
   const place = resource.scope === "Namespaced" ? { name, namespace } : { name };

@@ -50,7 +50,7 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   warn(write, version);
   return await orUndo(request, async () => {
     await admit(deps, write, request);
-    return await withHooks(deps.hooks, { write, version }, () => commitNew(deps, write, object));
+    return await withHooks(deps, { write, version }, (beside) => commitNew(deps, write, { object, beside }));
   });
 }
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Job } from "#api/batch/job.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Pod } from "#api/core/pod.ts";
+import { ReplicationController } from "#api/core/replication-controller.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { ask } from "#testing/peers/ask.ts";
@@ -68,6 +69,20 @@ test("a job has labels with its uid, and its deletion keeps the pods and warns o
   assert.match(said.warnings[0] ?? "", /child pods are preserved by default when jobs are deleted/);
   assert.equal(again.json.status, "Success");
   assert.deepEqual(again.warnings, []);
+});
+
+test("the deletion of a ReplicationController keeps its pods, without a warning", async () => {
+  await using cluster = await clusterWith();
+  const template = { metadata: { labels: { app: "a" } }, spec: { containers: [{ name: "a", image: "a" }] } };
+  await cluster.client.create(ReplicationController, {
+    metadata: { name: "old", ...place },
+    spec: { selector: { app: "a" }, template },
+  });
+
+  const said = await ask(cluster.api.server, "DELETE /api/v1/namespaces/default/replicationcontrollers/old");
+
+  assert.deepEqual(said.json.metadata?.finalizers, ["orphan"]);
+  assert.deepEqual(said.warnings, []);
 });
 
 test("a deletion with a body ignores the query", async () => {

@@ -6,7 +6,7 @@ import { readDeleteOptions } from "#server/input/delete-options.ts";
 import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { admissionRequest } from "./steps/admit.ts";
-import { isFinished } from "./steps/commit.ts";
+import { isFinished, removeWhole } from "./steps/commit.ts";
 import { markDeleted } from "./steps/mark-deleted.ts";
 import { checkPreconditions } from "./steps/preconditions.ts";
 import { type Write, type WriteDeps } from "./write.ts";
@@ -25,7 +25,7 @@ export async function deleteEndpoint(deps: WriteDeps, context: Context, resource
 /** Tells a client that did not say what becomes of the dependents that they stay. */
 function warnOfOrphans({ warnings }: Context, { orphansDependents }: Resource, options: DeleteOptions): void {
   const isSaid = options.propagationPolicy !== undefined || options.orphanDependents !== undefined;
-  if (orphansDependents !== undefined && !isSaid) warnings.push(orphansDependents);
+  if (orphansDependents && !isSaid) warnings.push(orphansDependents);
 }
 
 function answerOf(resource: Resource, result: Deleted, options: DeleteOptions): Answer {
@@ -97,7 +97,7 @@ async function deleteOnce(
 ): Promise<Deleted | undefined> {
   const marked = markDeleted(resource, current.object, { options, now: deps.clock.now() });
   if (isFinished(resource, marked)) {
-    const revision = dryRun ? current.revision : await deps.objects.remove(resource, current.object, current.revision);
+    const revision = dryRun ? current.revision : await removeWhole(deps, resource, current);
     return revision === undefined ? undefined : { removed: lastVersion(resource, revision, { marked, current }) };
   }
   if (marked === current.object) return { lives: current };

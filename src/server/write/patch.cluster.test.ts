@@ -36,6 +36,13 @@ const refused: readonly { claim: string; type: string; body: unknown; query?: st
     type: "merge-patch+json",
     body: { colour: "red" },
     query: "fieldValidation=Strict",
+    status: 422,
+  },
+  {
+    claim: "that applies an unknown field",
+    type: "apply-patch+yaml",
+    body: { ...config, colour: "red" },
+    query: "fieldManager=x&fieldValidation=Ignore",
     status: 400,
   },
   { claim: "that applies without a manager", type: "apply-patch+yaml", body: config, status: 422 },

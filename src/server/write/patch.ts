@@ -53,9 +53,10 @@ function decodePatched(context: Context, expected: Expected, raw: RawBody, readi
   try {
     return decodeRaw(context, expected, raw, reading);
   } catch (error) {
-    // Unknown fields have their own response.
-    if (!isStatus(error, "BadRequest") || error.message.includes("strict decoding error")) throw error;
-    const fault = invalidValue(root.child("patch"), JSON.stringify(raw.value), error.message);
+    if (!isStatus(error, "BadRequest")) throw error;
+    const strict = error.message.indexOf("strict decoding error");
+    const why = strict < 0 ? error.message : error.message.slice(strict);
+    const fault = invalidValue(root.child("patch"), JSON.stringify(raw.value), why);
     throw invalid({ group: "", kind: "" }, "", [fault]);
   }
 }

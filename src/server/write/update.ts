@@ -92,6 +92,8 @@ async function updateOnce(
   return await orUndo(request, async () => {
     await admit(deps, write, request);
     if (isFinished(write.resource, object)) return await removeFinished(deps, write, { object, current });
-    return await withHooks(deps.hooks, { write, version }, () => commitChange(deps, write, { object, current }));
+    return await withHooks(deps, { write, version }, (beside) =>
+      commitChange(deps, write, { object, current, beside }),
+    );
   });
 }

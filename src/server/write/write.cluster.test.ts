@@ -123,6 +123,16 @@ const puts: readonly { claim: string; name?: string; metadata: object; status: n
   { claim: "of an older revision conflicts", metadata: { name: "a", resourceVersion: "1" }, status: 409 },
   { claim: "of another object of that name conflicts", metadata: { name: "a", uid: "other" }, status: 409 },
   { claim: "without a revision is accepted", metadata: { name: "a" }, status: 200 },
+  {
+    claim: "of another time of creation is accepted",
+    metadata: { name: "a", creationTimestamp: "2020-01-01T00:00:00Z" },
+    status: 200,
+  },
+  {
+    claim: "that begins a deletion is refused",
+    metadata: { name: "a", deletionTimestamp: "2020-01-01T00:00:00Z" },
+    status: 422,
+  },
   { claim: "of revision 0 is accepted", metadata: { name: "a", resourceVersion: "0" }, status: 200 },
 ];
 for (const { claim, name = "a", metadata, status } of puts) {
@@ -132,6 +142,28 @@ for (const { claim, name = "a", metadata, status } of puts) {
     const said = await ask(cluster.api.server, `PUT ${path}/${name}`, { body: { metadata, data: { color: "red" } } });
 
     assert.equal(said.status, status, String(said.json.message));
+  });
+}
+
+const mismatches: readonly { sent: object; says: string }[] = [
+  {
+    sent: { kind: "Widget" },
+    says: 'Widget in version "v1" cannot be handled as a ConfigMap: no kind "Widget" is registered for version "v1"',
+  },
+  {
+    sent: { apiVersion: "example.com/v7" },
+    says: 'ConfigMap in version "v7" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "example.com/v7"',
+  },
+  { sent: { apiVersion: "v1", kind: "Secret" }, says: 'Secret in version "v1" cannot be handled as a ConfigMap' },
+];
+for (const { sent, says } of mismatches) {
+  test(`a body with ${JSON.stringify(sent)} is refused as upstream does`, async () => {
+    await using cluster = await clusterWith();
+
+    const said = await ask(cluster.api.server, `POST ${path}`, { body: { metadata: { name: "a" }, ...sent } });
+
+    assert.equal(said.status, 400);
+    assert.equal(String(said.json.message).replace(/ in scheme .*/, ""), says);
   });
 }
 

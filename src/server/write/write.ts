@@ -3,6 +3,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Admission } from "#server/admission/chain.ts";
 import { type OptionsKind, type WriteOptions, writeOptions } from "#server/input/options.ts";
+import { type Beside } from "#server/objects/beside.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
 import { type Context } from "#server/request/pipeline.ts";
@@ -37,21 +38,30 @@ export interface WriteDeps {
   readonly resources: ResourceRegistry;
   /** What other parts of the server do with an object before it is written: allocate addresses, check escalation. */
   readonly hooks: readonly WriteHook[];
+  /** What is removed in the same commit as this object. */
+  besideRemoved(resource: Resource, object: ApiObject): Beside | undefined;
   /**
    * Throws 403 if the user may not create what the request names; called when an update or a patch becomes a create.
    */
   authorizeCreate(context: Context): Promise<void>;
 }
 
-/**
- * Runs after validation and before the write. May change the object; the returned function is called when the write has
- * ended.
- */
+/** Runs after validation and before the write. May change the object and claim what belongs to it. */
 export type WriteHook = (
   write: Write,
   object: ApiObject,
   old: ApiObject | undefined,
-) => Promise<(() => void) | undefined> | undefined;
+) => Promise<Claim | undefined> | undefined;
+
+/** What a hook has claimed for an object. */
+export interface Claim {
+  /** Written in the same commit. */
+  readonly beside?: Beside | undefined;
+  /** Takes back what the hook has changed in the object: the commit was refused because of `beside`. */
+  undo?(): void;
+  /** The write has ended. */
+  end?(): void;
+}
 
 /** The object to write. It is not shared yet, so a step may change it. */
 export interface Version {

@@ -6,10 +6,11 @@ import { type Client } from "#client/client.ts";
 import { controllerUser } from "#cluster/identities.ts";
 import { runControllers } from "#controllers/all.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
+import { createAuthority } from "#lib/crypto/x509.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { heartbeats, type PodRunnerOptions, podRunner } from "../pod-runner.ts";
-import { type ComponentDeps, startCluster, type TestCluster } from "../start-cluster.ts";
+import { type ClusterOptions, type ComponentDeps, startCluster, type TestCluster } from "../start-cluster.ts";
 
 /** The seeds of a chaos test: `SEEDS=200` runs more of them, `SEED=17` only one. */
 export function chaosSeeds(usual: number): number[] {
@@ -49,22 +50,31 @@ function unreliable(client: Client, random: Random, onCrash: () => void): Client
   };
 }
 
+const authorityLifeMs = 365 * 86_400_000;
+
 /** The controllers, restarted whenever they crash. */
 async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSignal): Promise<void> {
   const random = seededRandom(seed);
+  const validity = { notBeforeMs: deps.clock.now(), notAfterMs: deps.clock.now() + authorityLifeMs };
+  const authority = createAuthority({ subject: { commonName: "kubernetes" }, ...validity });
+  const trust = { rootCa: authority.certificate, signer: { authority: () => authority }, signToken: () => "token" };
   while (!signal.aborted) {
     const crash = new AbortController();
     const clientFor = (account: string) =>
       unreliable(deps.clientFor(controllerUser(account)), random, () => crash.abort(new Error("crash")));
-    await runControllers({ ...deps, clientFor, rootCa: "certificate" }, AbortSignal.any([signal, crash.signal]));
+    await runControllers({ ...deps, ...trust, clientFor }, AbortSignal.any([signal, crash.signal]));
     await deps.clock.sleep(100, signal).catch(() => undefined);
   }
 }
 
+export interface ChaosOptions extends PodRunnerOptions, Pick<ClusterOptions, "nodeMetrics"> {}
+
 /** A cluster whose controllers crash at random between writes, and a third of whose writes are refused. */
-export async function startChaos(seed: number, options: PodRunnerOptions = {}): Promise<TestCluster> {
+export async function startChaos(seed: number, options: ChaosOptions = {}): Promise<TestCluster> {
+  const { nodeMetrics } = options;
   const cluster = await startCluster({
     controllers: false,
+    ...(nodeMetrics ? { nodeMetrics } : {}),
     seed,
     components: (deps) => [
       (stop) => runCrashing(deps, seed, stop),

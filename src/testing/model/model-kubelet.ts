@@ -163,7 +163,9 @@ const noSources: ReturnType<PodDeps["sourcesFor"]> = {
   podCertificate: async () => {
     throw new Error("there are no certificates here");
   },
-  claimedVolume: async () => undefined,
+  claimedVolume: async () => {
+    throw new Error("no volume");
+  },
 };
 
 /** A clock whose timers stop when their kubelet dies. */

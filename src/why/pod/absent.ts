@@ -1,4 +1,4 @@
-import { hopNumber } from "#trace/hop.ts";
+import { describeRefusal, refusalAdvice } from "../admission.ts";
 import { quotaAdvice } from "../allowances.ts";
 import { type Explanation } from "../explanation.ts";
 import { type AbsentFacts } from "../facts.ts";
@@ -30,12 +30,12 @@ export function explainAbsent({ resource, namespace, name, refusal, removal, now
     hop: refusal.hop,
     state: "Refused",
     headline: `There is no ${title}${place} because the API server refused it: ${refusal.message}`,
-    evidence: [
-      `${refusal.verb} by ${refusal.user} ${ago(refusal.atMs, nowMs)} got ${refusal.status} at hop ${hopNumber(refusal.hop)} (${refusal.hop})`,
-      ...(refusal.missing ? [refusal.missing] : []),
-    ],
+    evidence: describeRefusal(refusal, nowMs),
     advice: [
-      quotaAdvice(refusal.message) ?? advice[refusal.hop] ?? "Correct what the message names, and apply it again.",
+      quotaAdvice(refusal.message) ??
+        refusalAdvice(refusal) ??
+        advice[refusal.hop] ??
+        "Correct what the message names, and apply it again.",
     ],
   };
 }

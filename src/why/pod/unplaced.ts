@@ -1,5 +1,7 @@
+import { selectedNodeAnnotation } from "#api/core/persistent-volume/binding.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { type AttemptAnswer, type NodeRejection } from "#trace/answers.ts";
+import { explainClaim } from "../claim.ts";
 import { counted, type Explanation, listed } from "../explanation.ts";
 import { type PodFacts } from "../facts.ts";
 import { adviceFor, type Cause, causeOf, describeRejection, shortOf } from "../rejections.ts";
@@ -15,6 +17,8 @@ export function explainUnplaced(facts: PodFacts): Explanation | undefined {
   const gates = (pod.spec.schedulingGates ?? []).map(({ name }) => name);
   if (gates.length > 0) return gated(facts, gates);
   const last = facts.attempts?.at(-1);
+  const claim = facts.rooms.length > 0 ? waitsForClaim(facts) : undefined;
+  if (claim) return claim;
   if (last && last.node === "") return unschedulable(facts, last);
   const condition = pod.status.conditions?.find(({ type }) => type === "PodScheduled");
   if (condition?.status === "False" && condition.reason === "Unschedulable") {
@@ -33,6 +37,41 @@ function gated({ pod }: PodFacts, gates: readonly string[]): Explanation {
     advice: [
       "The controller that set a gate has to remove it from spec.schedulingGates; until then no scheduler considers the pod.",
     ],
+  };
+}
+
+/** A claim keeps the pod from being placed: it does not exist, or its volume does not come. */
+function waitsForClaim(facts: PodFacts): Explanation | undefined {
+  const { pod, claims = [], attempts, nowMs } = facts;
+  const name = podName(pod);
+  const [missing] = claims.filter((claim) => typeof claim === "string");
+  const last = attempts?.at(-1);
+  const attempt = last ? [`attempt ${last.attempt} ${ago(last.atMs, nowMs)}: ${last.message}`] : [];
+  const about = { hop: "schedule" as const, state: "Unschedulable" };
+  if (missing !== undefined) {
+    const headline = `Pod ${name} cannot be scheduled because PersistentVolumeClaim ${missing} does not exist.`;
+    return {
+      ...about,
+      headline,
+      evidence: attempt,
+      advice: [`Create the claim ${missing}, or correct its name in the pod.`],
+    };
+  }
+  // A claim that waits for its first pod holds nothing up.
+  const stuck = claims
+    .filter((claim) => typeof claim === "object")
+    .find(({ claim, storageClass, events }) => {
+      const isAsked = claim.metadata.annotations?.[selectedNodeAnnotation] !== undefined;
+      const hasFailed = events.some(({ reason }) => reason === "ProvisioningFailed");
+      return storageClass?.volumeBindingMode !== "WaitForFirstConsumer" || isAsked || hasFailed;
+    });
+  if (!stuck) return undefined;
+  const { headline, evidence, advice } = explainClaim(stuck);
+  return {
+    ...about,
+    headline: `Pod ${name} waits for its volume. ${headline}`,
+    evidence: [...evidence, ...attempt],
+    advice,
   };
 }
 

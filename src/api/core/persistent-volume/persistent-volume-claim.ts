@@ -74,6 +74,10 @@ export const PersistentVolumeClaim = defineResource("v1.PersistentVolumeClaim", 
       [spec.volumeAttributesClassName, current, modifyVolumeStatus?.targetVolumeAttributesClassName].flatMap(
         (name) => name || [],
       ),
+    /** By the volume that it names. */
+    volume: ({ spec }) => (spec.volumeName ? [spec.volumeName] : []),
+    /** By its class, while it has no volume. */
+    unbound: ({ metadata, spec }) => (spec.volumeName ? [] : [classNameOf(metadata, spec.storageClassName)]),
   },
   prepareForCreate: ({ spec }) => prepareClaim(spec, undefined),
   prepareForUpdate: ({ spec }, old) => prepareClaim(spec, old.spec),

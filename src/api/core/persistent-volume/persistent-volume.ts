@@ -57,7 +57,14 @@ export const PersistentVolume = defineResource("v1.PersistentVolume", fields, {
     wide(column("VolumeMode", "Whether it is a device or has files.", ({ spec }) => spec.volumeMode ?? "<unset>")),
   ],
 
-  indexes: { attributesClass: ({ spec }) => (spec.volumeAttributesClassName ? [spec.volumeAttributesClassName] : []) },
+  indexes: {
+    attributesClass: ({ spec }) => (spec.volumeAttributesClassName ? [spec.volumeAttributesClassName] : []),
+    /** By the claim that it names: `namespace/name`. */
+    claim: ({ spec: { claimRef } }) => (claimRef ? [`${claimRef.namespace ?? ""}/${claimRef.name ?? ""}`] : []),
+    /** By its class, if it can be bound to any claim. */
+    available: ({ metadata, spec, status }) =>
+      spec.claimRef || status?.phase !== "Available" ? [] : [classNameOf(metadata, spec.storageClassName)],
+  },
   // A volume that is given inline in another kind does not get these.
   defaults({ spec }) {
     spec.persistentVolumeReclaimPolicy ??= "Retain";

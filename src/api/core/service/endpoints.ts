@@ -4,6 +4,7 @@ import { ageColumn, column } from "#api/meta/columns.ts";
 import { validateEndpointIp, validateIp, warnOfIp } from "#api/meta/ip-address.ts";
 import { dns1123Label, dns1123Subdomain, portNumber, qualifiedName } from "#api/meta/names.ts";
 import { defineResource, type NamespacedObject } from "#api/resource.ts";
+import { endpointsManagedByLabel } from "#api/well-known.ts";
 import { equal } from "#lib/data/equal.ts";
 import { hostInUrl } from "#lib/net/ip.ts";
 import { defaulted, nullable, optional, present } from "#schema/fields.ts";
@@ -40,8 +41,6 @@ const fields = {
 };
 export interface Endpoints extends NamespacedObject<typeof fields> {}
 
-const managedByLabel = "endpoints.kubernetes.io/managed-by";
-
 export const Endpoints = defineResource("v1.Endpoints", fields, {
   doc: "The endpoints of a service in one object. Deprecated: EndpointSlice has replaced it.",
   plural: "endpoints",
@@ -56,7 +55,7 @@ export const Endpoints = defineResource("v1.Endpoints", fields, {
     if (!equal(endpoints.value.subsets ?? [], old.subsets ?? [])) validateSubsets(endpoints);
   },
   warnings(endpoints) {
-    if (endpoints.value.metadata.labels?.[managedByLabel] === "endpoint-controller") return;
+    if (endpoints.value.metadata.labels?.[endpointsManagedByLabel] === "endpoint-controller") return;
     endpoints.each("subsets", (at) => {
       at.each("addresses", (at) => warnOfIp(at.field("ip")));
       at.each("notReadyAddresses", (at) => warnOfIp(at.field("ip")));

@@ -1,7 +1,7 @@
 import { LabelSelector } from "#api/meta/label-selector.ts";
 import { dns1123Subdomain } from "#api/meta/names.ts";
 import { ObjectMeta } from "#api/meta/object-meta.ts";
-import { defaulted, embedded, nullable, optional, required } from "#schema/fields.ts";
+import { defaulted, embedded, inGo, nullable, optional, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { list, map, oneOf, quantity, string } from "#schema/types.ts";
 import { type ResourceList, roundToMillis } from "../container/resource-list.ts";
@@ -26,7 +26,10 @@ export const PersistentVolumeClaimSpec = object("PersistentVolumeClaimSpec", "Th
   volumeName: optional(3, string(), "Name of the PersistentVolume that is bound to the claim."),
   selector: nullable(4, LabelSelector, "Selects the volumes that can be bound to the claim, by label."),
   storageClassName: nullable(5, className, "Name of the StorageClass; empty for none, absent for the default class."),
-  volumeMode: defaulted(6, oneOf("Block", "Filesystem"), "Filesystem", "Whether the volume is a device or has files."),
+  volumeMode: inGo(
+    { isPointer: true },
+    defaulted(6, oneOf("Block", "Filesystem"), "Filesystem", "Whether the volume is a device or has files."),
+  ),
   dataSource: nullable(7, TypedLocalObjectReference, "VolumeSnapshot or claim whose content the volume gets."),
   dataSourceRef: nullable(8, TypedObjectReference, "Object of any kind whose content the volume gets."),
   volumeAttributesClassName: nullable(9, className, "Name of the VolumeAttributesClass of the claim."),

@@ -1,4 +1,4 @@
-import { defaulted, nullable, optional, present, required, written } from "#schema/fields.ts";
+import { defaulted, inGo, nullable, optional, present, required, written } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { boolean, int32, list, map, oneOf, string } from "#schema/types.ts";
 import { LocalObjectReference } from "../references.ts";
@@ -111,10 +111,16 @@ export const remoteSources = {
   azureDisk: object.nullable(22, "AzureDiskVolumeSource", "A data disk of Azure.", {
     diskName: required(1, string(), "Name of the disk."),
     diskURI: required(2, string(), "URI of the disk."),
-    cachingMode: defaulted(3, oneOf("None", "ReadOnly", "ReadWrite"), "ReadWrite", "How the host caches the disk."),
+    cachingMode: inGo(
+      { isPointer: true },
+      defaulted(3, oneOf("None", "ReadOnly", "ReadWrite"), "ReadWrite", "How the host caches the disk."),
+    ),
     fsType: defaulted(4, string(), "ext4", "File system of the volume."),
     readOnly: defaulted(5, boolean(), false, "Whether the volume is mounted read-only."),
-    kind: defaulted(6, oneOf("Dedicated", "Managed", "Shared"), "Shared", "Type of the disk."),
+    kind: inGo(
+      { isPointer: true },
+      defaulted(6, oneOf("Dedicated", "Managed", "Shared"), "Shared", "Type of the disk."),
+    ),
   }),
   photonPersistentDisk: object.nullable(23, "PhotonPersistentDiskVolumeSource", "A Photon disk. No longer supported.", {
     pdID: required(1, string(), "ID of the disk."),

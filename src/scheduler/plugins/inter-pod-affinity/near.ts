@@ -23,20 +23,20 @@ export const setOf = (terms: readonly AffinityTerm[], namespaceLabels: Namespace
 /** The domains of the pods of a set. */
 export function nearSet(set: PodSet, topologyKey: string, topology: Topology): Near {
   const domains = topology.domains(topologyKey);
-  return { domains, sums: sumUp(topology.counts(set).entries(), domains) };
+  const counts = topology.counts(set);
+  const sums = new Int32Array(domains.size);
+  for (let slot = 0; slot < counts.length; slot++) addTo(sums, domains.at(slot), counts[slot] ?? 0);
+  return { domains, sums };
 }
 
 /** The domains of the pods that have a term. */
 export function nearHolders({ term, counts }: Holder, topology: Topology): Near {
   const domains = topology.domains(term.topologyKey);
-  return { domains, sums: sumUp(counts, domains) };
+  const sums = new Int32Array(domains.size);
+  for (const [slot, count] of counts) addTo(sums, domains.at(slot), count);
+  return { domains, sums };
 }
 
-function sumUp(counts: Iterable<[slot: number, count: number]>, domains: Domains): Int32Array {
-  const sums = new Int32Array(domains.size);
-  for (const [slot, count] of counts) {
-    const domain = count === 0 ? noDomain : domains.at(slot);
-    if (domain !== noDomain) sums[domain] = (sums[domain] ?? 0) + count;
-  }
-  return sums;
+export function addTo(sums: Int32Array | Float64Array, domain: number, amount: number): void {
+  if (domain !== noDomain && amount !== 0) sums[domain] = (sums[domain] ?? 0) + amount;
 }

@@ -2,10 +2,10 @@ import { type Pod } from "#api/core/pod.ts";
 import { type AcrossNodes } from "../../framework.ts";
 import { maxScore } from "../../normalize.ts";
 import { type NamespaceLabels } from "../../topology/affinity-term.ts";
-import { type Domains, noDomain } from "../../topology/domains.ts";
+import { type Domains } from "../../topology/domains.ts";
 import { type PodTerms } from "../../topology/pod-terms.ts";
 import { type Topology } from "../../topology/topology.ts";
-import { setOf } from "./near.ts";
+import { addTo, setOf } from "./near.ts";
 
 /** Domain → what it is worth. */
 interface Worth {
@@ -33,7 +33,11 @@ export function affinityScore(
   }
   const known = [...worths.values()];
   if (known.every(({ sums }) => sums.every((worth) => worth === 0))) return undefined;
-  return (slots) => scale(Float64Array.from(slots, (slot) => sumAt(known, slot)));
+  return (slots) => {
+    const scores = new Float64Array(slots.length);
+    for (let at = 0; at < slots.length; at++) scores[at] = sumAt(known, slots[at] ?? 0);
+    return scale(scores);
+  };
 }
 
 function worthOf(worths: Map<string, Worth>, key: string, topology: Topology): Worth {
@@ -46,10 +50,6 @@ function worthOf(worths: Map<string, Worth>, key: string, topology: Topology): W
   return worth;
 }
 
-function addTo(sums: Float64Array, domain: number, worth: number): void {
-  if (domain !== noDomain && worth !== 0) sums[domain] = (sums[domain] ?? 0) + worth;
-}
-
 function sumAt(worths: readonly Worth[], slot: number): number {
   let sum = 0;
   for (const { domains, sums } of worths) sum += sums[domains.at(slot)] ?? 0;
@@ -60,9 +60,10 @@ function sumAt(worths: readonly Worth[], slot: number): number {
 function scale(scores: Float64Array): Float64Array {
   let smallest = Number.POSITIVE_INFINITY;
   let largest = Number.NEGATIVE_INFINITY;
-  for (const score of scores) {
-    smallest = Math.min(smallest, score);
-    largest = Math.max(largest, score);
+  for (let at = 0; at < scores.length; at++) {
+    const score = scores[at] ?? 0;
+    if (score < smallest) smallest = score;
+    if (score > largest) largest = score;
   }
   const range = largest - smallest;
   for (let at = 0; at < scores.length; at++) {

@@ -99,5 +99,7 @@ const isTolerated = ({ spec }: Pod, node: Node): boolean =>
   (node.spec?.taints ?? []).every((taint) => taint.effect === "PreferNoSchedule" || tolerates(spec.tolerations, taint));
 
 /** Whether the node has the labels of all rules. */
-export const hasAllLabels = (spreads: readonly Spread[], slot: number): boolean =>
-  spreads.every(({ domains }) => domains.at(slot) !== noDomain);
+export function hasAllLabels(spreads: readonly Spread[], slot: number): boolean {
+  for (const { domains } of spreads) if (domains.at(slot) === noDomain) return false;
+  return true;
+}

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Namespace } from "#api/core/namespace.ts";
+import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { ResourceClaimTemplate } from "#api/devices/resource-claim-template.ts";
 import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
@@ -29,6 +31,43 @@ test("a claim is allocated, reported on and deallocated by patches of its status
   assert.deepEqual(reported.status, { allocation, devices: [{ ...device, data: { speed: 9 } }] });
   assert.equal(labelled.metadata.labels, undefined);
   assert.deepEqual(released.status, {});
+});
+
+test("selectors that do not compile or cost too much are refused, each with its path", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const { client } = cluster;
+  const selectors = (...sources: string[]) => sources.map((expression) => ({ cel: { expression } }));
+  const dear = `device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, device.attributes.all(d, a + b + c + d != ""))))`;
+  const requests = [
+    { name: "a", exactly: { deviceClassName: "gpu", selectors: selectors("true", "device.driver") } },
+    { name: "b", firstAvailable: [{ name: "c", deviceClassName: "gpu", selectors: selectors(dear) }] },
+  ];
+  const claim = { devices: { requests } };
+  const first =
+    'requests[0].exactly.selectors[1].cel.expression: Invalid value: "device.driver": must evaluate to bool';
+  const second =
+    "requests[1].firstAvailable[0].selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit";
+  const saying =
+    (...texts: string[]) =>
+    (error: Error) =>
+      texts.every((text) => error.message.includes(text));
+
+  await assert.rejects(
+    client.create(ResourceClaim, { metadata: place, spec: claim }),
+    saying(`spec.devices.${first}`, second),
+  );
+  await assert.rejects(
+    client.create(ResourceClaimTemplate, { metadata: place, spec: { spec: claim } }),
+    saying(`spec.spec.devices.${first}`, second),
+  );
+  await assert.rejects(
+    client.create(DeviceClass, { metadata: { name: "gpu" }, spec: { selectors: selectors("device.nope") } }),
+    saying("spec.selectors[0].cel.expression: Invalid value", "undefined field 'nope'"),
+  );
+  await client.create(DeviceClass, {
+    metadata: { name: "gpu" },
+    spec: { selectors: selectors("device.driver == 'a'") },
+  });
 });
 
 test("who may only write the status of claims can neither allocate nor report", async () => {

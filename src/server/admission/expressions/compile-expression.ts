@@ -9,11 +9,13 @@ export type Expression =
   | { readonly source: string; readonly program?: undefined; readonly fault: string };
 
 /** What an expression has to give. */
-export type Wanted = "bool" | "string" | "string or null" | "anything";
-const wantedKinds: Readonly<Record<Exclude<Wanted, "anything">, readonly TypeKind[]>> = {
+export type Wanted = "bool" | "string" | "string or null" | "object" | "JSON patch" | "anything";
+const wantedTypes: Readonly<Record<Exclude<Wanted, "anything">, readonly string[]>> = {
   bool: ["bool"],
   string: ["string"],
-  "string or null": ["string", "null"],
+  "string or null": ["string", "null_type"],
+  object: ["Object"],
+  "JSON patch": ["list(JSONPatch)"],
 };
 
 export function compileExpression(environment: Environment, source: string, wanted: Wanted): Expression {
@@ -21,10 +23,11 @@ export function compileExpression(environment: Environment, source: string, want
   const { program } = compiled;
   if (!program) return { source, fault: `compilation failed: ${compiled.message}` };
   if (wanted === "anything") return { source, program };
-  const kinds = wantedKinds[wanted];
-  if (kinds.includes(program.type.kind)) return { source, program };
-  const names = wanted === "string or null" ? "one of [string null_type]" : wanted;
-  return { source, fault: `must evaluate to ${names} but got ${nameOf(program.type)}` };
+  const types = wantedTypes[wanted];
+  const type = nameOf(program.type);
+  if (types.includes(type)) return { source, program };
+  const names = types.length === 1 ? types[0] : `one of [${types.join(" ")}]`;
+  return { source, fault: `must evaluate to ${names} but got ${type}` };
 }
 
 /** A type under its full name, which is not how compilers show it. */
@@ -67,8 +70,8 @@ export class PolicyCompiler {
     return expression;
   }
 
-  compile(source: string, wanted: Wanted, { authorizer = true }: Partial<Extras> = {}): Expression {
-    const environment = this.#environment ?? admissionEnvironment({ params: this.#params, authorizer });
+  compile(source: string, wanted: Wanted, { authorizer = true, patches = false }: Partial<Extras> = {}): Expression {
+    const environment = this.#environment ?? admissionEnvironment({ params: this.#params, authorizer, patches });
     return compileExpression(environment.extend({ variables: this.#own }), source, wanted);
   }
 }

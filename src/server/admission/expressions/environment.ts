@@ -12,6 +12,7 @@ import {
 } from "#cel/types/type.ts";
 import { authorizerType, resourceCheckType } from "#cel-kubernetes/authorizer.ts";
 import { kubernetesEnvironment } from "#cel-kubernetes/environment.ts";
+import { patchTypes } from "#cel-kubernetes/patch-types.ts";
 
 const struct = (name: string, fields: Readonly<Record<string, Type>>): Type =>
   structType(`kubernetes.${name}`, {
@@ -82,16 +83,19 @@ export const namespaceType = struct("Namespace", {
 export interface Extras {
   readonly params: boolean;
   readonly authorizer: boolean;
+  /** The types of what changes an object. */
+  readonly patches?: boolean;
 }
 
 const known = new Map<string, Environment>();
 
 /** What the expressions of policies and of match conditions may use. There is one for each choice of extras. */
-export function admissionEnvironment({ params, authorizer }: Extras): Environment {
-  const key = `${params} ${authorizer}`;
+export function admissionEnvironment({ params, authorizer, patches = false }: Extras): Environment {
+  const key = `${params} ${authorizer} ${patches}`;
   let environment = known.get(key);
   if (!environment) {
     environment = kubernetesEnvironment().extend({
+      ...(patches ? patchTypes : {}),
       variables: {
         object: dynType,
         oldObject: dynType,

@@ -1,4 +1,5 @@
-import { type Outcome, type Program } from "#cel/compile.ts";
+import { type NamedPart, type Outcome, type Program } from "#cel/compile.ts";
+import { describeNames } from "#cel/describe-names.ts";
 import { type Variables } from "#cel/run/frame.ts";
 import { structType, type Type } from "#cel/types/type.ts";
 import { ObjectValue } from "#cel/values/collections.ts";
@@ -60,6 +61,16 @@ export class Stage {
     this.#spend(outcome);
     if (outcome.error === undefined) return { value: outcome.value };
     return { error: `expression '${source}' resulted in error: ${outcome.error}` };
+  }
+
+  /** What the names in an expression stand for. Variables that were not needed are not evaluated for it. */
+  describe({ program }: Expression): readonly string[] {
+    if (!program) return [];
+    const isShown = ({ name }: NamedPart) => {
+      const [root, variable = ""] = name.split(".", 2);
+      return root === "variables" ? this.#known.has(variable) : root !== "authorizer";
+    };
+    return describeNames(program, this.#values, isShown);
   }
 
   /** Runs until nothing has to be waited for. Every attempt but the last leaves one more value known. */

@@ -64,16 +64,21 @@ export function kindOf({
   return { group, version: apiVersion.slice(group ? group.length + 1 : 0), kind };
 }
 
-/** The same request in another version of its resource. Throws if the objects cannot be converted. */
-export function inVersionOf(resources: ResourceRegistry, sent: SentRequest, resource: Resource): SentRequest {
+/** The same request in another version of its resource. Rejects if the objects cannot be converted. */
+export async function inVersionOf(
+  resources: ResourceRegistry,
+  sent: SentRequest,
+  resource: Resource,
+): Promise<SentRequest> {
   if (resource === sent.resource) return sent;
   // A Scale or an Eviction is the same for all versions.
   if (kindOf(sent).kind !== sent.resource.kind) return { ...sent, resource };
-  const convert = (object: ApiObject | undefined) => {
+  const convert = async (object: ApiObject | undefined) => {
     if (!object) return undefined;
-    const converted = resources.convert(sent.resource, object, apiVersionOf(resource));
+    const converted = await resources.convert(sent.resource, object, apiVersionOf(resource));
     if (!converted) throw new Error(`${apiVersionOf(resource)} of ${resource.plural} is not served`);
     return converted.object;
   };
-  return { ...sent, resource, object: convert(sent.object), oldObject: convert(sent.oldObject) };
+  const [object, oldObject] = await Promise.all([convert(sent.object), convert(sent.oldObject)]);
+  return { ...sent, resource, object, oldObject };
 }

@@ -1,10 +1,10 @@
 import { Ingress } from "#api/networking/ingress.ts";
 import { IngressClass } from "#api/networking/ingress-class.ts";
+import { newestDefault } from "#api/newest-default.ts";
 import { defaultIngressClassAnnotation, ingressClassAnnotation } from "#api/well-known.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { isWriteOf, objectOf } from "../object-of.ts";
 import { type AdmissionPlugin } from "../plugin.ts";
-import { newestDefault } from "../storage/newest-default.ts";
 
 /** Gives a new ingress that names no class the default one. */
 export function defaultIngressClass({ informers }: { readonly informers: Informers }): AdmissionPlugin {

@@ -145,6 +145,7 @@ test("a policy sees an object in the version that its rules name", async () => {
   assert.equal(refused.status, 422);
   assert.match(String(refused.json.message), /denied request: not 50$/);
   assert.equal((await send(path, autoscaler(50))).status, 201);
+  await send(`DELETE ${bindings}/cpu`);
 });
 
 test("the status of a policy tells what is wrong with the types of its expressions", async () => {
@@ -191,4 +192,84 @@ test("the status of a policy tells what is wrong with the types of its expressio
         "apps/v1, Kind=Deployment: ERROR: <input>:1:20: found no matching overload for '_>_' applied to '(int, string)'\n | variables.replicas > '1'\n | ...................^\n",
     },
   ]);
+});
+
+const mutating = `${group}/mutatingadmissionpolicies`;
+const mutatingBindings = `${group}/mutatingadmissionpolicybindings`;
+const mutatingPolicy = (name: string, resources: string[], ...expressions: string[]) => ({
+  metadata: { name },
+  spec: {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: ["*"], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources }],
+    },
+    reinvocationPolicy: "Never",
+    mutations: expressions.map((expression) =>
+      expression.startsWith("[")
+        ? { patchType: "JSONPatch", jsonPatch: { expression } }
+        : { patchType: "ApplyConfiguration", applyConfiguration: { expression } },
+    ),
+  },
+});
+const bindMutating = (policyName: string) =>
+  send(`POST ${mutatingBindings}`, { metadata: { name: policyName }, spec: { policyName } });
+
+test("mutations that do not compile are refused, each with its path", async () => {
+  const bad = mutatingPolicy("bad", ["pods"], "Object{spec: }", "[object]", "object.spec", "Objects{}");
+
+  const { status, json } = await send(`POST ${mutating}`, bad);
+
+  assert.equal(status, 422);
+  const causes = (json.details as unknown as { causes: { field: string; message: string }[] }).causes;
+  assert.deepEqual(
+    causes.map(({ field, message }) => [field, message.split("\\n")[0]?.split("\n")[0]?.slice(0, 100)]),
+    [
+      [
+        "spec.mutations[0].applyConfiguration.expression",
+        `Invalid value: "Object{spec: }": compilation failed: ERROR: <input>:1:14: Syntax error: mismatched i`,
+      ],
+      [
+        "spec.mutations[1].jsonPatch.expression",
+        `Invalid value: "[object]": must evaluate to list(JSONPatch) but got list(dyn)`,
+      ],
+      [
+        "spec.mutations[2].applyConfiguration.expression",
+        `Invalid value: "object.spec": must evaluate to Object but got dyn`,
+      ],
+      [
+        "spec.mutations[3].applyConfiguration.expression",
+        `Invalid value: "Objects{}": compilation failed: ERROR: <input>:1:8: undeclared reference to 'Objects`,
+      ],
+    ],
+  );
+});
+
+test("a mutating policy changes built-in and custom objects and scales", async () => {
+  const merged = `Object{metadata: Object.metadata{labels: {"team": namespaceObject.metadata.name}}, spec: Object.spec{replicas: object.spec.replicas + 1}}`;
+  const written = await send(`POST ${mutating}`, mutatingPolicy("more", ["deployments"], merged));
+  assert.equal(written.status, 201, String(written.json.message));
+  await bindMutating("more");
+  await send(
+    `POST ${mutating}`,
+    mutatingPolicy("scaled", ["deployments/scale"], `[JSONPatch{op: "replace", path: "/spec/replicas", value: 7}]`),
+  );
+  await bindMutating("scaled");
+  const custom = `Object{spec: Object.spec{max: 5}}`;
+  await send(`POST ${mutating}`, mutatingPolicy("limits", ["limits"], custom));
+  await bindMutating("limits");
+  const body = { ...deployment(2), metadata: { name: "mutated" } };
+
+  const created = await send(`POST ${deployments}`, body);
+  const scaled = await send(
+    `PATCH ${deployments}/mutated/scale`,
+    { spec: { replicas: 1 } },
+    "application/merge-patch+json",
+  );
+  const limit = await send("POST /apis/example.com/v1/limits", { metadata: { name: "five" }, spec: {} });
+
+  assert.equal(created.status, 201, String(created.json.message));
+  const { metadata, spec } = created.json as unknown as { metadata: { labels?: object }; spec: { replicas: number } };
+  assert.deepEqual(metadata.labels, { team: "default" });
+  assert.equal(spec.replicas, 3);
+  assert.equal((scaled.json.spec as unknown as { replicas: number }).replicas, 7);
+  assert.deepEqual(limit.json.spec, { max: 5 });
 });

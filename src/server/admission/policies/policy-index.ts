@@ -1,22 +1,36 @@
-import { ValidatingAdmissionPolicy } from "#api/admissionregistration/validating-admission-policy.ts";
-import { ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/validating-admission-policy-binding.ts";
+import { type MatchResources } from "#api/admissionregistration/match-resources.ts";
+import { type ParamKind, type ParamRef } from "#api/admissionregistration/params.ts";
+import { type Resource, type Stored } from "#api/resource.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 
-/** A policy that is in effect. While its generation stays the same, so does this policy object. */
-export interface BoundPolicy {
-  readonly policy: ValidatingAdmissionPolicy;
-  readonly bindings: readonly ValidatingAdmissionPolicyBinding[];
+/** What all types of policies have in common. */
+export interface Policy extends Stored {
+  spec: { paramKind?: ParamKind; matchConstraints?: MatchResources; failurePolicy: "Fail" | "Ignore" };
+}
+export interface Binding extends Stored {
+  spec: { policyName?: string; paramRef?: ParamRef; matchResources?: MatchResources };
 }
 
-/** Which policies are in effect: those with a binding. */
-export class PolicyIndex {
-  readonly #policies = new Map<string, ValidatingAdmissionPolicy>();
-  readonly #bindings = new Map<string, ValidatingAdmissionPolicyBinding>();
-  #bound: readonly BoundPolicy[] | undefined;
+/** A policy that is in effect. While its generation stays the same, so does this policy object. */
+export interface BoundPolicy<P extends Policy = Policy, B extends Binding = Binding> {
+  readonly policy: P;
+  readonly bindings: readonly B[];
+}
 
-  constructor(informers: Informers) {
-    informers.of(ValidatingAdmissionPolicy).subscribe((change) => this.#takePolicy(change));
-    informers.of(ValidatingAdmissionPolicyBinding).subscribe((change) => this.#takeBinding(change));
+export interface PolicyKinds<P extends Policy, B extends Binding> {
+  readonly policies: Resource<P>;
+  readonly bindings: Resource<B>;
+}
+
+/** Which policies of one type are in effect: those with a binding. */
+export class PolicyIndex<P extends Policy, B extends Binding> {
+  readonly #policies = new Map<string, P>();
+  readonly #bindings = new Map<string, B>();
+  #bound: readonly BoundPolicy<P, B>[] | undefined;
+
+  constructor(informers: Informers, { policies, bindings }: PolicyKinds<P, B>) {
+    informers.of(policies).subscribe((change) => this.#takePolicy(change));
+    informers.of(bindings).subscribe((change) => this.#takeBinding(change));
   }
 
   /** Every write asks this. */
@@ -25,15 +39,15 @@ export class PolicyIndex {
   }
 
   /** In the order of their names, and so are the bindings of each. */
-  bound(): readonly BoundPolicy[] {
+  bound(): readonly BoundPolicy<P, B>[] {
     this.#bound ??= this.#bind();
     return this.#bound;
   }
 
-  #bind(): BoundPolicy[] {
-    const byPolicy = new Map<string, ValidatingAdmissionPolicyBinding[]>();
+  #bind(): BoundPolicy<P, B>[] {
+    const byPolicy = new Map<string, B[]>();
     for (const [, binding] of inOrder(this.#bindings)) {
-      const { policyName } = binding.spec;
+      const { policyName = "" } = binding.spec;
       const known = byPolicy.get(policyName);
       if (known) known.push(binding);
       else byPolicy.set(policyName, [binding]);
@@ -44,7 +58,7 @@ export class PolicyIndex {
     });
   }
 
-  #takePolicy({ type, object }: Change<ValidatingAdmissionPolicy>): void {
+  #takePolicy({ type, object }: Change<P>): void {
     const { name, uid, generation } = object.metadata;
     const known = this.#policies.get(name)?.metadata;
     if (type === "delete") this.#policies.delete(name);
@@ -53,7 +67,7 @@ export class PolicyIndex {
     this.#bound = undefined;
   }
 
-  #takeBinding({ type, object }: Change<ValidatingAdmissionPolicyBinding>): void {
+  #takeBinding({ type, object }: Change<B>): void {
     const { name } = object.metadata;
     if (type === "delete") this.#bindings.delete(name);
     else this.#bindings.set(name, object);

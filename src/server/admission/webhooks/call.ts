@@ -1,21 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { BackendError, badRequest, internalError, type StatusError } from "#api/status.ts";
-import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
-import { type Clock } from "#lib/async/clock.ts";
-import { type Address, type ResolveService } from "#server/extension/connections.ts";
-import { describeFault } from "#server/extension/describe-fault.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { type PostWorld, postReview } from "#server/webhook/post.ts";
 import { type SentRequest } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { AnswerError, readAnswer, type WebhookAnswer } from "./answer.ts";
 import { type Hook } from "./hook.ts";
 import { createReview, reviewVersionOf } from "./review.ts";
-import { addressOf, type WebhookConnections } from "./target.ts";
 
-export interface CallWorld {
-  readonly clock: Clock;
-  readonly connections: WebhookConnections;
-  readonly resolveService: ResolveService;
-}
+export interface CallWorld extends PostWorld {}
 
 export interface Call {
   readonly hook: Hook;
@@ -38,9 +31,6 @@ export class CallError extends Error {
   }
 }
 
-/** The largest answer: a patch of the largest object fits. */
-export const maxAnswerBytes = 4 * 1024 * 1024;
-
 /** Asks a webhook once. Throws CallError, or a StatusError that the caller gets whatever the policy says. */
 export async function callWebhook(world: CallWorld, call: Call): Promise<WebhookAnswer> {
   const { hook, view, original, mutates } = call;
@@ -53,7 +43,7 @@ export async function callWebhook(world: CallWorld, call: Call): Promise<Webhook
     );
   const uid = randomUUID();
   const body = Buffer.from(JSON.stringify(createReview({ uid, version, view, original })));
-  const { body: bytes } = await post(world, call, body);
+  const bytes = await post(world, call, body);
   try {
     return readAnswer(bytes, { uid, version, mutates });
   } catch (error) {
@@ -68,40 +58,18 @@ function refuseSideEffects({ hook: { webhook }, request: { dryRun } }: Call): vo
   throw badRequest(`admission webhook ${JSON.stringify(webhook.name)} does not support dry run`);
 }
 
-let turn = 0;
-
-async function post(world: CallWorld, { hook, request }: Call, body: Uint8Array): Promise<Exchanged> {
+async function post(world: CallWorld, { hook, request }: Call, body: Uint8Array): Promise<Uint8Array> {
   const { timeoutSeconds } = hook.webhook;
-  const { clock, connections, resolveService } = world;
-  let address: Address | undefined;
+  const { signal } = request;
   try {
-    address = await addressOf(hook.webhook, resolveService, turn++);
-    const { path, authority: host } = address;
-    const headers = {
-      host,
-      accept: "application/json",
-      "content-type": "application/json",
-      "user-agent": "kube-apiserver-admission",
-    };
-    const limits = { timeoutMs: timeoutSeconds * 1000, maxBytes: maxAnswerBytes, clock, signal: request.signal };
-    const wire = { method: "POST", path: `${path}?timeout=${timeoutSeconds}s`, headers, body };
-    const exchanged = await connections.of(hook).use(address, (transport) => exchangeBounded(transport, wire, limits));
-    if (exchanged.status >= 200 && exchanged.status < 300) return exchanged;
-    throw new Error(describeStatus(exchanged));
+    return await postReview(world, hook.webhook, {
+      body,
+      timeoutSeconds,
+      userAgent: "kube-apiserver-admission",
+      signal,
+    });
   } catch (error) {
-    // The caller has left, so there is nobody to answer.
-    if (request.signal.aborted) throw request.signal.reason;
-    const url = address ? `Post "https://${address.authority}${address.path}?timeout=${timeoutSeconds}s": ` : "";
-    throw new CallError(hook, `failed to call webhook: ${url}${describeFault(error, address)}`, { cause: error });
+    if (signal.aborted) throw error;
+    throw new CallError(hook, `failed to call webhook: ${messageOf(error)}`, { cause: error });
   }
-}
-
-const maxShownBytes = 512;
-
-function describeStatus({ status, body }: Exchanged): string {
-  if (status === 404) return "the server could not find the requested resource";
-  const shown = Buffer.from(body.subarray(0, maxShownBytes)).toString("utf8").trim() || "unknown";
-  if (status >= 500)
-    return `an error on the server (${JSON.stringify(shown)}) has prevented the request from succeeding`;
-  return `the server responded with the status code ${status} but did not return more information`;
 }

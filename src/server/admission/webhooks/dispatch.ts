@@ -1,67 +1,77 @@
 import { qualifiedName } from "#api/meta/names.ts";
-import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
 import { type Log } from "#lib/process/log.ts";
+import { type Metrics } from "#lib/process/metrics.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { truncateBytes } from "#lib/text/truncate.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
-import { type HopObject } from "#trace/hop.ts";
+import { because } from "#server/refusal.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
-import { type ScaleOf } from "../matching/sent-request.ts";
-import { type AdmissionRequest } from "../plugin.ts";
+import { type ScaleViews } from "../changes/change-object.ts";
+import { startHop } from "../record-admission.ts";
 import { refusalOf, type WebhookAnswer } from "./answer.ts";
 import { type Call, CallError, type CallWorld, callWebhook } from "./call.ts";
 import type { MatchWorld } from "./plan-call.ts";
-import { type WebhookMetrics } from "./webhook-metrics.ts";
-
-/** How the parts of a request are shown whose objects are not those of the API: the parts of other rooms. */
-export interface ScaleViews {
-  readonly scaleOf: ScaleOf;
-  setScale(resource: Resource, object: ApiObject, scale: ApiObject): void;
-}
+import { type RejectionType, type WebhookMetrics } from "./webhook-metrics.ts";
 
 /** Everything that calls of webhooks need. */
 export interface WebhookWorld extends CallWorld, MatchWorld {
   readonly views: ScaleViews;
   readonly recorder: TraceRecorder;
   readonly metrics: WebhookMetrics;
+  /** For what is measured elsewhere. */
+  readonly allMetrics?: Metrics | undefined;
   readonly log: Log;
   /** Answer what conditions ask about access. */
   readonly authorizers: readonly Authorizer[];
 }
 
 /**
- * Asks a webhook and passes on what it says besides its decision. Returns undefined if it failed and its policy is to
- * ignore that; throws what the caller gets if it refuses.
+ * Asks a webhook, and passes on what it says besides its decision. `change` does to the object what it asked for. Returns
+ * undefined if the webhook failed and its policy is to ignore that; throws what the caller gets if it refuses.
  */
-export async function ask(world: WebhookWorld, call: Call): Promise<WebhookAnswer | undefined> {
+export async function ask(
+  world: WebhookWorld,
+  call: Call,
+  change: (answer: WebhookAnswer) => Promise<readonly string[] | undefined> | undefined = () => undefined,
+): Promise<{ readonly changes: readonly string[] | undefined } | undefined> {
   const record = startRecord(world, call);
+  const { configuration, webhook } = call.hook;
   try {
     const answer = await callWebhook(world, call);
     passOn(call, answer);
-    if (!answer.allowed) throw refusalOf(call.hook.webhook.name, answer.status);
-    record({ code: 200 });
-    return answer;
+    if (!answer.allowed) throw new Refused(refusalOf(webhook.name, answer.status));
+    const changes = await change(answer);
+    record({ code: 200, changes });
+    return { changes };
   } catch (error) {
     const failed = error instanceof CallError;
-    const thrown = failed ? error.toStatus() : error;
-    const isIgnored = failed && call.hook.webhook.failurePolicy === "Ignore";
+    const thrown = failed ? error.toStatus() : error instanceof Refused ? error.status : error;
+    const isIgnored = failed && webhook.failurePolicy === "Ignore";
     const code = thrown instanceof StatusError ? thrown.code : 0;
-    record({
-      code,
-      fault: { message: messageOf(error), isIgnored, why: failed ? "calling_webhook_error" : "no_error" },
-    });
+    const why = failed ? "calling_webhook_error" : error instanceof Refused ? "no_error" : "apiserver_internal_error";
+    record({ code, fault: { message: messageOf(failed ? error : thrown), isIgnored, why } });
     if (isIgnored) return undefined;
-    throw thrown;
+    throw thrown instanceof StatusError ? because(thrown, { by: `webhook ${webhook.name}`, configuration }) : thrown;
+  }
+}
+
+/** The webhook itself said no. */
+class Refused extends Error {
+  readonly status: StatusError;
+  constructor(status: StatusError) {
+    super(status.message);
+    this.status = status;
   }
 }
 
 interface Outcome {
   readonly code: number;
+  readonly changes?: readonly string[] | undefined;
   readonly fault?: {
     readonly message: string;
     readonly isIgnored: boolean;
-    readonly why: "calling_webhook_error" | "no_error";
+    readonly why: RejectionType;
   };
 }
 
@@ -73,26 +83,18 @@ function startRecord({ recorder, metrics, clock, log }: WebhookWorld, call: Call
   const { name } = hook.webhook;
   const startMs = clock.now();
   const about = { name, type: mutates ? "admit" : "validating", operation: view.operation } as const;
-  const span = recorder.isOn
-    ? recorder.startSpan({ hop: mutates ? "mutate" : "admit", component: `webhook ${name}`, object: objectOf(request) })
-    : undefined;
-  return ({ code, fault }) => {
+  const endHop = startHop(recorder, request, { hop: mutates ? "mutate" : "admit", by: `webhook ${name}` });
+  return ({ code, changes, fault }) => {
     const refused = fault !== undefined && !fault.isIgnored;
     metrics.called({ ...about, code, refused, seconds: (clock.now() - startMs) / 1000 });
     if (fault && refused) metrics.refused({ ...about, why: fault.why, code });
     if (fault?.isIgnored) metrics.ignored(about);
     const said = fault ? { message: truncateBytes(fault.message, maxMessageBytes) } : {};
-    span?.end({ facts: { configuration: hook.configuration, status: code, ...said } });
+    endHop?.({ configuration: hook.configuration, status: code, ...(changes ? { changes } : {}), ...said });
     // A failure that refuses the request is in the log with it.
     if (fault?.isIgnored)
       log.info("an admission webhook failed and is ignored", { webhook: name, error: said.message });
   };
-}
-
-/** Names are not checked yet when webhooks see them, and a hop is kept for long. */
-function objectOf({ resource, namespace, name }: AdmissionRequest): HopObject {
-  const short = (text: string) => truncateBytes(text, 253);
-  return { resource: groupResource(resource, resource.plural), namespace: short(namespace), name: short(name) };
 }
 
 const maxAnnotations = 100;

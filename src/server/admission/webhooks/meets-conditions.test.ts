@@ -22,7 +22,10 @@ function meets(expressions: readonly string[], failurePolicy: Webhook["failurePo
   const matchConditions = expressions.map((expression, index) => ({ name: `c${index}`, expression }));
   const hook = { id: "a/b", configuration: "a", webhook: { failurePolicy, matchConditions } } as unknown as Hook;
   const sent = asSent(requestFor(ConfigMap, { metadata: { name: "x" } }), (_, object) => object);
-  return meetsConditions([authorizer], { hook, view: sent, original: sent, slice: new Slice() });
+  return meetsConditions(
+    { authorizers: [authorizer], type: "admit" },
+    { hook, view: sent, original: sent, slice: new Slice() },
+  );
 }
 
 test("meetsConditions() waits for authorizers and asks them once, for a service account in its own groups", async () => {

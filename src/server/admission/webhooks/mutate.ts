@@ -1,11 +1,11 @@
 import { Slice } from "#lib/async/turns.ts";
+import { type Rounds } from "../changes/rounds.ts";
 import { asSent } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { applyPatch } from "./apply-patch.ts";
 import { type Call } from "./call.ts";
 import { ask, type WebhookWorld } from "./dispatch.ts";
 import { type Hook, type MutatingWebhook } from "./hook.ts";
-import { type Rounds } from "./rounds.ts";
 import { viewFor } from "./view-for.ts";
 
 export interface Mutation {
@@ -21,7 +21,7 @@ export async function mutateWith(world: WebhookWorld, { hooks, request, round }:
   for (const [index, hook] of hooks.entries()) {
     if (!round.calls(hook.id)) continue;
     const original = asSent(request, world.views.scaleOf);
-    const view = await viewFor(world, hook, { original, slice });
+    const view = await viewFor(world, hook, { original, slice, mutates: true });
     if (!view) continue;
     const hasChanged = await mutateBy(world, { hook, request, view, original, mutates: true }, place(round, index));
     const wantsAgain = (hook.webhook as MutatingWebhook).reinvocationPolicy === "IfNeeded";
@@ -33,9 +33,9 @@ export async function mutateWith(world: WebhookWorld, { hooks, request, round }:
 /** Returns whether it has changed the object. */
 async function mutateBy(world: WebhookWorld, call: Call, at: string): Promise<boolean> {
   const { hook, request } = call;
-  const answer = await ask(world, call);
+  const answer = await ask(world, call, ({ patch }) => (patch.length > 0 ? applyPatch(world, call, patch) : undefined));
   if (!answer) request.annotate(`failed-open.mutation.webhook.admission.k8s.io/${at}`, hook.webhook.name);
-  const hasChanged = answer && answer.patch.length > 0 ? applyPatch(world, call, answer.patch) : false;
+  const hasChanged = answer?.changes !== undefined;
   const { configuration, webhook } = hook;
   const facts = { configuration, webhook: webhook.name, mutated: hasChanged };
   request.annotate(`mutation.webhook.admission.k8s.io/${at}`, JSON.stringify(facts));

@@ -9,12 +9,13 @@ import { type Authorizer } from "#server/authorize/authorizer.ts";
 import type { ResolveService } from "#server/extension/connections.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
 import { type UserInfo } from "#server/request/pipeline.ts";
+import type { WebhookConnections } from "#server/webhook/target.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
+import { type ScaleViews } from "../changes/change-object.ts";
+import { RequestRounds } from "../changes/rounds.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
-import type { ScaleViews, WebhookWorld } from "./dispatch.ts";
+import type { WebhookWorld } from "./dispatch.ts";
 import { ConfiguredWebhooks, type Hook, type WebhookConfiguration } from "./hook.ts";
-import { Rounds } from "./rounds.ts";
-import type { WebhookConnections } from "./target.ts";
 import { webhookMetrics } from "./webhook-metrics.ts";
 
 /** What the plugins need of the rest of the server. Without it, no webhook is called. */
@@ -39,12 +40,10 @@ export interface WebhookDeps {
 /** Lets webhooks change requests, one after the other, and again if later ones changed the object. */
 export function mutatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
   const webhooks = new CalledWebhooks(deps, deps.informers.of(MutatingWebhookConfiguration));
-  const rounds = new WeakMap<AdmissionRequest, Rounds>();
+  const rounds = new RequestRounds();
   const mutate = async (request: AdmissionRequest): Promise<void> => {
-    const round = rounds.get(request) ?? new Rounds();
-    rounds.set(request, round);
     const [world, { mutateWith }] = await Promise.all([webhooks.world(), import("./mutate.ts")]);
-    await mutateWith(world, { hooks: webhooks.list(), request, round });
+    await mutateWith(world, { hooks: webhooks.list(), request, round: rounds.of(request) });
   };
   return {
     name: "MutatingAdmissionWebhook",
@@ -52,7 +51,7 @@ export function mutatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
     mutate,
     // A deletion has no object to change, so the other plugins that change objects do not see it.
     validate: (request) => (request.operation === "DELETE" ? mutate(request) : undefined),
-    asksAgain: (request) => rounds.get(request)?.startSecond() ?? false,
+    again: rounds,
   };
 }
 
@@ -80,7 +79,7 @@ class CalledWebhooks<C extends WebhookConfiguration> {
   constructor(deps: WebhookDeps, configurations: Informer<C>) {
     this.#deps = deps;
     this.#namespaces = deps.informers.of(Namespace);
-    this.#configured = new ConfiguredWebhooks(configurations, (hook) => this.#connections?.retire(hook));
+    this.#configured = new ConfiguredWebhooks(configurations, (hook) => this.#connections?.retire(hook.webhook));
   }
 
   list(): readonly Hook[] {
@@ -101,10 +100,19 @@ class CalledWebhooks<C extends WebhookConfiguration> {
   async #open(): Promise<WebhookWorld> {
     const { webhooks, clock, authorizers } = this.#deps;
     if (!webhooks) throw new Error("webhooks cannot be called here");
-    const { WebhookConnections } = await import("./target.ts");
+    const { WebhookConnections } = await import("#server/webhook/target.ts");
     this.#connections = new WebhookConnections();
-    const metrics = webhookMetrics(webhooks.metrics);
-    return { ...webhooks, metrics, clock, authorizers, namespaces: this.#namespaces, connections: this.#connections };
+    const { metrics: allMetrics } = webhooks;
+    const metrics = webhookMetrics(allMetrics);
+    return {
+      ...webhooks,
+      metrics,
+      allMetrics,
+      clock,
+      authorizers,
+      namespaces: this.#namespaces,
+      connections: this.#connections,
+    };
   }
 }
 

@@ -16,7 +16,7 @@ export async function validateWith(
   const slice = new Slice();
   const calls: Call[] = [];
   for (const hook of hooks) {
-    const view = await viewFor(world, hook, { original, slice });
+    const view = await viewFor(world, hook, { original, slice, mutates: false });
     if (view) calls.push({ hook, request, view, original, mutates: false });
   }
   const asked: Promise<Refusal | undefined>[] = [];

@@ -8,10 +8,12 @@ import { planCall } from "./plan-call.ts";
 export async function viewFor(
   world: WebhookWorld,
   hook: Hook,
-  { original, slice }: { readonly original: SentRequest; readonly slice: Slice },
+  { original, slice, mutates }: { readonly original: SentRequest; readonly slice: Slice; readonly mutates: boolean },
 ): Promise<SentRequest | undefined> {
   const view = await planCall(world, hook.webhook, original);
   if (!view || !hook.webhook.matchConditions?.length) return view;
   const { meetsConditions } = await import("./meets-conditions.ts");
-  return (await meetsConditions(world.authorizers, { hook, view, original, slice })) ? view : undefined;
+  const { authorizers, allMetrics } = world;
+  const deps = { authorizers, allMetrics, type: mutates ? "admit" : "validating" } as const;
+  return (await meetsConditions(deps, { hook, view, original, slice })) ? view : undefined;
 }

@@ -6,10 +6,13 @@ interface About {
   readonly type: "admit" | "validating";
 }
 
+/** As upstream calls what refused a request: the webhook itself, a failed call, or a patch that does not fit. */
+export type RejectionType = "no_error" | "calling_webhook_error" | "apiserver_internal_error";
+
 /** How often webhooks were called, how long it took, and what came of it. The names are those of administrators. */
 export interface WebhookMetrics {
   called(call: About & { operation: string; code: number; refused: boolean; seconds: number }): void;
-  refused(call: About & { operation: string; why: "no_error" | "calling_webhook_error"; code: number }): void;
+  refused(call: About & { operation: string; why: RejectionType; code: number }): void;
   ignored(call: About): void;
 }
 

@@ -13,12 +13,21 @@ const parse = (part: object) =>
   );
 const jwt = (change: object = {}) => ({ jwt: [{ issuer, claimMappings, ...change }] });
 const withIssuer = (change: object) => jwt({ issuer: { ...issuer, ...change } });
+const extra = (mapping: object) => jwt({ claimMappings: { ...claimMappings, extra: [mapping] } });
 const named = (username: object) => jwt({ claimMappings: { username } });
 
 test("authenticationConfig accepts issuers, none at all, and anonymous access to some paths", async () => {
   const { jwt: found } = await parse(jwt());
   assert.equal(found?.[0]?.claimMappings.username.prefix, "");
   await parse({});
+  await parse(named({ expression: "claims.email_verified ? claims.email : ''" }));
+  await parse(
+    jwt({
+      claimMappings: { username: { expression: "claims.email" }, groups: { expression: "claims.roles.split(',')" } },
+      claimValidationRules: [{ expression: "claims.?email_verified.orValue(true) == true", message: "not verified" }],
+      userValidationRules: [{ expression: "!user.username.startsWith('system:')" }],
+    }),
+  );
   await parse({ anonymous: { enabled: true, conditions: [{ path: "/livez" }] } });
 });
 
@@ -41,13 +50,31 @@ const faults: readonly (readonly [part: object, message: string | RegExp])[] = [
   [named({}), "jwt[0].claimMappings.username: Required value: claim or expression is required"],
   [named({ claim: "sub" }), /username.prefix: Required value: prefix is required when claim is set/],
   [named({ claim: "sub", expression: "x" }), /claim and expression can't both be set/],
-  [named({ expression: "claims.sub" }), /username.expression: .*not supported yet/],
+  [named({ expression: "claims.sub", prefix: "" }), /username.prefix: .*may not be specified when expression is set/],
+  [named({ expression: "claims." }), /username.expression: Invalid value: "claims\.": compilation failed: ERROR: /],
+  [named({ expression: "user.username" }), /username.expression: .*undeclared reference to 'user'/],
+  [named({ expression: "claims.email" }), /username.expression: .*claims.email_verified must be used in claimMappings/],
+  [named({ expression: "claims.?email.orValue('')" }), /claims.email_verified must be used/],
   [jwt({ claimValidationRules: [{}] }), /claimValidationRules\[0\]: Required value: claim or expression is required/],
   [
-    jwt({ claimValidationRules: [{ expression: "true" }] }),
-    /claimValidationRules\[0\].expression: .*not supported yet/,
+    jwt({ claimValidationRules: [{ expression: "claims.sub" }] }),
+    /claimValidationRules\[0\].expression: Invalid value: "claims.sub": must evaluate to bool$/,
   ],
-  [jwt({ userValidationRules: [{ expression: "true" }] }), /userValidationRules\[0\].expression: .*not supported yet/],
+  [
+    jwt({ claimValidationRules: [{ expression: "true", requiredValue: "a" }] }),
+    /claimValidationRules\[0\].requiredValue: .*may not be specified when expression is set/,
+  ],
+  [
+    jwt({ claimValidationRules: [{ expression: "true" }, { expression: "true" }] }),
+    /claimValidationRules\[1\].expression: Duplicate value: "true"/,
+  ],
+  [jwt({ userValidationRules: [{}] }), /userValidationRules\[0\].expression: Required value/],
+  [jwt({ userValidationRules: [{ expression: "user.nope == ''" }] }), /undefined field 'nope'/],
+  [extra({ key: "team", valueExpression: "''" }), /extra\[0\].key: .*must be a domain-prefixed path/],
+  [extra({ key: "a.k8s.io/x", valueExpression: "''" }), /extra\[0\].key: .*reserved for Kubernetes use/],
+  [extra({ key: "example.org/Team", valueExpression: "''" }), /extra\[0\].key: .*must be lowercase/],
+  [extra({ key: "example.org/team" }), /extra\[0\].valueExpression: Required value/],
+  [extra({ key: "example.org/team", valueExpression: "1 +" }), /extra\[0\].valueExpression: .*compilation failed/],
   [
     { anonymous: { enabled: false, conditions: [{ path: "/a" }] } },
     /anonymous.conditions: .*enabled should be set to true when conditions are defined/,

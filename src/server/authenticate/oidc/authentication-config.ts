@@ -1,7 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { type Cursor } from "#api/cursor.ts";
+import { dns1123Subdomain } from "#api/meta/names.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { trimEndOf } from "#lib/text/trim-end.ts";
+import { root } from "#schema/field-error.ts";
 import { embedded, nullable, optional } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { boolean, list, string } from "#schema/types.ts";
@@ -107,17 +109,31 @@ export const authenticationConfig = (taken: readonly string[]): ConfigKind<Authe
       at.field("conditions").invalid("enabled should be set to true when conditions are defined");
     });
   },
+  async faults({ jwt = [] }) {
+    if (!jwt.some(hasExpressions)) return [];
+    const { expressionFaults } = await import("./claim-expressions.ts");
+    return jwt.flatMap((config, index) => expressionFaults(config, root.child("jwt").index(index)));
+  },
 });
 
-/** Expressions are refused rather than ignored: a rule that does not hold would let somebody in. */
-const noCel = "expressions in CEL are not supported yet: use a claim";
+/** What needs the compiler of expressions. */
+export function hasExpressions(config: JwtAuthenticator): boolean {
+  const { claimMappings, claimValidationRules = [], userValidationRules = [] } = config;
+  const { username, groups, uid, extra = [] } = claimMappings;
+  const rules = claimValidationRules.some(({ expression }) => expression) || userValidationRules.length > 0;
+  return rules || extra.length > 0 || Boolean(username.expression || groups.expression || uid.expression);
+}
 
 function validateJwt(at: Cursor<JwtAuthenticator>, taken: readonly string[]): void {
   validateIssuer(at.field("issuer"), taken);
-  const seen = new Set<string>();
+  const seen = { claims: new Set<string>(), expressions: new Set<string>() };
+  const seenByUsers = new Set<string>();
   at.each("claimValidationRules", (at) => validateRule(at, seen));
   validateMappings(at.field("claimMappings"));
-  at.each("userValidationRules", (at) => at.field("expression").invalid(noCel));
+  at.each("userValidationRules", (at) => {
+    if (!at.field("expression").value) at.field("expression").missing();
+    else at.field("expression").unique(seenByUsers);
+  });
 }
 
 function validateIssuer(at: Cursor<Issuer>, taken: readonly string[]): void {
@@ -168,13 +184,19 @@ function validateCertificates(at: Cursor, pem: string): void {
   }
 }
 
-function validateRule(at: Cursor<ClaimValidationRule>, seen: Set<string>): void {
-  const { claim, expression, message } = at.value;
+function validateRule(
+  at: Cursor<ClaimValidationRule>,
+  seen: { readonly claims: Set<string>; readonly expressions: Set<string> },
+): void {
+  const { claim, expression, message, requiredValue } = at.value;
   if (claim && expression) return at.invalid("claim and expression can't both be set", claim);
-  if (expression) return at.field("expression").invalid(noCel);
+  if (expression) {
+    if (requiredValue) at.field("requiredValue").invalid("may not be specified when expression is set");
+    return at.field("expression").as(expression).unique(seen.expressions);
+  }
   if (!claim) return at.missing("claim or expression is required");
   if (message) at.field("message").invalid("may not be specified when claim is set");
-  at.field("claim").as(claim).unique(seen);
+  at.field("claim").as(claim).unique(seen.claims);
 }
 
 function validateMappings(at: Cursor<ClaimMappings>): void {
@@ -183,16 +205,43 @@ function validateMappings(at: Cursor<ClaimMappings>): void {
   validatePrefixed(at.field("username"));
   validatePrefixed(at.field("groups"));
   if (uid.claim && uid.expression) at.field("uid").invalid("claim and expression can't both be set", "");
-  else if (uid.expression) at.field("uid").field("expression").invalid(noCel);
-  at.each("extra", (at) => at.field("valueExpression").invalid("expressions in CEL are not supported yet"));
+  const keys = new Set<string>();
+  at.each("extra", (at) => validateExtra(at, keys));
 }
 
 function validatePrefixed(at: Cursor<PrefixedClaim>): void {
   const { claim, prefix, expression } = at.value;
   if (claim && expression) return at.invalid("claim and expression can't both be set", "");
-  if (expression) return at.field("expression").invalid(noCel);
+  if (expression && prefix !== undefined) at.field("prefix").invalid("may not be specified when expression is set");
   if (claim && prefix === undefined) {
     const detail = "prefix is required when claim is set. It can be set to an empty string to disable prefixing";
     at.field("prefix").missing(detail);
+  }
+}
+
+interface ExtraMapping extends Infer<typeof ExtraMapping> {}
+
+const pathPattern = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
+
+function validateExtra(at: Cursor<ExtraMapping>, keys: Set<string>): void {
+  const { key = "", valueExpression } = at.value;
+  const place = at.field("key").as(key);
+  validateExtraKey(place);
+  place.unique(keys);
+  if (!valueExpression) at.field("valueExpression").missing();
+}
+
+function validateExtraKey(at: Cursor<string>): void {
+  const { value: key } = at;
+  if (!key) return at.missing();
+  const slash = key.indexOf("/");
+  const [host, path] = [key.slice(0, slash), key.slice(slash + 1)];
+  if (slash < 1 || !path) return at.invalid('must be a domain-prefixed path (such as "acme.io/foo")');
+  const fault = dns1123Subdomain(host);
+  if (fault) at.invalid(fault, host);
+  if (!pathPattern.test(path)) at.invalid(`Invalid path (regex used for validation is '${pathPattern.source}')`, path);
+  if (key !== key.toLowerCase()) at.invalid("must be lowercase");
+  if (/(?:^|\.)(?:kubernetes|k8s)\.io$/.test(host)) {
+    at.invalid("k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use");
   }
 }

@@ -36,16 +36,31 @@ function audiencesOf(aud: unknown): string[] {
   return list.filter((name) => typeof name === "string");
 }
 
-/** The user that the claims name, if they meet the rules. */
-export function mapClaims(claims: JwtPart, { claimMappings, claimValidationRules = [] }: JwtAuthenticator): UserInfo {
+/** What expressions made of the claims. */
+export interface MappedClaims {
+  readonly name?: string;
+  readonly groups?: readonly string[];
+  readonly uid?: string;
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The user that the claims name, if they meet the rules. What is not `mapped` is a claim as it is. */
+export function mapClaims(
+  claims: JwtPart,
+  { claimMappings, claimValidationRules = [] }: JwtAuthenticator,
+  mapped: MappedClaims = {},
+): UserInfo {
   const { username, groups, uid } = claimMappings;
+  const extra = { ...credentialOf(claims), ...mapped.extra };
+  const ownUid = uid.claim ? textOf(claims, uid.claim, "uid claim") : mapped.uid;
   const user = {
-    name: nameOf(claims, username.claim ?? "", username.prefix ?? ""),
-    groups: groupsOf(claims, groups.claim ?? "", groups.prefix ?? ""),
-    ...(uid.claim ? { uid: textOf(claims, uid.claim, "uid claim") } : {}),
-    ...extraOf(claims),
+    name: mapped.name ?? nameOf(claims, username.claim ?? "", username.prefix ?? ""),
+    groups: mapped.groups ?? groupsOf(claims, groups.claim ?? "", groups.prefix ?? ""),
+    ...(ownUid === undefined ? {} : { uid: ownUid }),
+    ...(Object.keys(extra).length > 0 ? { extra } : {}),
   };
-  for (const { claim = "", requiredValue = "" } of claimValidationRules) {
+  for (const { claim = "", requiredValue = "", expression } of claimValidationRules) {
+    if (expression) continue;
     if (!Object.hasOwn(claims, claim)) throw new ClaimError(`oidc: required claim ${claim} not present in ID token`);
     const value = textOf(claims, claim, "claim");
     if (value === requiredValue) continue;
@@ -81,5 +96,5 @@ function textOf(claims: JwtPart, claim: string, what: string): string {
   throw new ClaimError(`oidc: parse ${what} ${JSON.stringify(claim)}: ${why}`);
 }
 
-const extraOf = ({ jti }: JwtPart): Pick<UserInfo, "extra"> =>
-  typeof jti === "string" && jti ? { extra: { "authentication.kubernetes.io/credential-id": [`JTI=${jti}`] } } : {};
+const credentialOf = ({ jti }: JwtPart): Readonly<Record<string, readonly string[]>> =>
+  typeof jti === "string" && jti ? { "authentication.kubernetes.io/credential-id": [`JTI=${jti}`] } : {};

@@ -7,7 +7,7 @@ import { type Remembered, RememberedCalls } from "#lib/async/remembered-calls.ts
 import { type JwtPart, type ParsedJwt, parseJwt } from "#lib/crypto/jwt.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type TokenAuthenticator, type TokenIdentity } from "../bearer.ts";
-import type { JwtAuthenticator } from "./authentication-config.ts";
+import { hasExpressions, type JwtAuthenticator } from "./authentication-config.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { ClaimError, checkClaims, expiryMs, issuerOf, mapClaims } from "./map-claims.ts";
 
@@ -64,8 +64,16 @@ async function verifyToken({ config, keys }: OidcIssuer, verification: Verificat
   const { token, now } = verification;
   const claims = await signedClaims(keys, verification);
   checkClaims(claims, config, now);
-  const user = mapClaims(claims, config);
-  return { answer: user, ttlMs: Math.min(rememberedMs, expiryMs(claims) - now), chars: token.length };
+  const user = hasExpressions(config) ? await mapByExpressions(claims, config) : mapClaims(claims, config);
+  const chars = token.length + (hasExpressions(config) ? JSON.stringify(user).length : 0);
+  return { answer: user, ttlMs: Math.min(rememberedMs, expiryMs(claims) - now), chars };
+}
+
+async function mapByExpressions(claims: JwtPart, config: JwtAuthenticator): Promise<UserInfo> {
+  const { evaluateMappings, checkRules } = await import("./claim-expressions.ts");
+  const user = mapClaims(claims, config, await evaluateMappings(config, claims));
+  await checkRules(config, claims, user);
+  return user;
 }
 
 /** The claims, after a key of the issuer has verified them. The key's type must fit the algorithm. */

@@ -7,6 +7,9 @@ export type RoleTexts = Readonly<Record<string, readonly RuleText[]>>;
 
 export const recordEvents: RuleText = "create patch update | core events.k8s.io | events";
 
+/** A part of view, edit and admin. Upstream's metrics server brings a role with this name, rule and labels. */
+export const metricsReader = "system:aggregated-metrics-reader";
+
 /** The cluster roles of every cluster, except for those of the controllers. */
 export const clusterRoleTexts: RoleTexts = {
   "cluster-admin": ["* | * | *", "* | *"],
@@ -45,6 +48,7 @@ export const clusterRoleTexts: RoleTexts = {
     "read | networking.k8s.io | ingresses ingresses/status networkpolicies",
     "read | resource.k8s.io | resourceclaims resourceclaims/status resourceclaimtemplates",
   ],
+  [metricsReader]: ["read | metrics.k8s.io | nodes pods"],
   "system:auth-delegator": [
     "create | authentication.k8s.io | tokenreviews",
     "create | authorization.k8s.io | subjectaccessreviews",
@@ -176,6 +180,15 @@ export const clusterRoleTexts: RoleTexts = {
   "system:service-account-issuer-discovery": [
     "get | /.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks /openid/v1/jwks/",
   ],
+  // Not upstream's: the provisioner of volumes that are directories of a node.
+  "orlop:local-volume-provisioner": [
+    "read create delete update | core | persistentvolumes",
+    "read update | core | persistentvolumeclaims",
+    "update | core | persistentvolumeclaims/status",
+    "read create | storage.k8s.io | storageclasses",
+    "read | core | nodes",
+    recordEvents,
+  ],
   "system:volume-scheduler": [
     "read patch update | core | persistentvolumes",
     "read | storage.k8s.io | storageclasses",
@@ -222,6 +235,7 @@ export const roleTexts: RoleTexts = {
 /** Who has which cluster role. A subject is `User name`, `Group name` or `ServiceAccount namespace/name`. */
 export const clusterBindingTexts: Readonly<Record<string, readonly string[]>> = {
   "cluster-admin": ["Group system:masters"],
+  "orlop:local-volume-provisioner": ["ServiceAccount kube-system/local-volume-provisioner"],
   "system:basic-user": ["Group system:authenticated"],
   "system:discovery": ["Group system:authenticated"],
   "system:kube-controller-manager": ["User system:kube-controller-manager"],

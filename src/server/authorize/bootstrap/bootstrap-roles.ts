@@ -16,6 +16,7 @@ import {
   bindingTexts,
   clusterBindingTexts,
   clusterRoleTexts,
+  metricsReader,
   type RoleTexts,
   type RuleText,
   roleTexts,
@@ -96,13 +97,13 @@ export function bootstrapClusterRoles(): New<ClusterRole>[] {
     rules: texts.map(parseRule),
   }));
   const plain = Object.entries(clusterRoleTexts).map(([name, texts]) => ({
-    metadata: metadataOf(name, aggregateLabel(/^system:aggregate-to-(\w+)$/.exec(name)?.[1])),
+    metadata: metadataOf(name, partLabels(name)),
     rules: texts.map(parseRule),
   }));
   const aggregated = aggregatedRoles.map(({ name, partOf }) => ({
     metadata: metadataOf(name, aggregateLabel(partOf)),
     aggregationRule: { clusterRoleSelectors: [{ matchLabels: aggregateLabel(name) }] },
-    rules: aggregatedRules(name),
+    rules: aggregatedTexts(name).map(parseRule),
   }));
   return [...plain, ...aggregated, ...controllers];
 }
@@ -133,16 +134,22 @@ export const bootstrapRoleBindings = (): New<RoleBinding>[] =>
 export const nodeRules = (): PolicyRule[] => rulesOf(clusterRoleTexts, "system:node");
 
 /** So that a new cluster need not wait for the controller: edit includes view, admin includes edit. */
-function aggregatedRules(name: string): PolicyRule[] {
+function aggregatedTexts(name: string): readonly RuleText[] {
   const inner = aggregatedRoles.find(({ partOf }) => partOf === name);
-  const own = rulesOf(clusterRoleTexts, `system:aggregate-to-${name}`);
+  const own = [`system:aggregate-to-${name}`, metricsReader].flatMap((role) => clusterRoleTexts[role] ?? []);
   if (!inner) return own;
-  const taken = aggregatedRules(inner.name);
-  // In the order of the names of the source roles.
-  return inner.name < `system:aggregate-to-${name}` ? [...taken, ...own] : [...own, ...taken];
+  const taken = aggregatedTexts(inner.name);
+  // In the order of the names of the source roles, each rule once.
+  return [...new Set(inner.name < metricsReader ? [...taken, ...own] : [...own, ...taken])];
 }
 
 const rulesOf = (texts: RoleTexts, name: string): PolicyRule[] => (texts[name] ?? []).map(parseRule);
+
+/** Says of which aggregated roles a role is a part. */
+function partLabels(role: string): Record<string, string> {
+  if (role === metricsReader) return Object.assign({}, ...aggregatedRoles.map(({ name }) => aggregateLabel(name)));
+  return aggregateLabel(/^system:aggregate-to-(\w+)$/.exec(role)?.[1]);
+}
 
 const aggregateLabel = (role: string | undefined): Record<string, string> =>
   role ? { [`rbac.authorization.k8s.io/aggregate-to-${role}`]: "true" } : {};

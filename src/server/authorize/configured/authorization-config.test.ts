@@ -17,6 +17,12 @@ const parse = (authorizers: unknown) =>
   );
 const hook = (change: object = {}) => ({ type: "Webhook", name: "remote", webhook: { ...webhook, ...change } });
 
+const conditional = (...expressions: string[]) =>
+  hook({
+    matchConditions: expressions.map((expression) => ({ expression })),
+    matchConditionSubjectAccessReviewVersion: "v1",
+  });
+
 test("authorizationConfig fills in how long answers are remembered", async () => {
   const { authorizers } = await parse([hook(), { type: "Node", name: "node" }, { type: "RBAC", name: "rbac" }]);
 
@@ -48,6 +54,12 @@ const faults: readonly (readonly [authorizers: unknown, message: string | RegExp
   [[hook({ connectionInfo: { type: "KubeConfigFile" } })], /connectionInfo.kubeConfigFile: Required value/],
   [[hook({ connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "a" } })], /must be an absolute path/],
   [[hook({ connectionInfo: { type: "InClusterConfig" } })], /connectionInfo.type: .*name a kubeconfig file/],
+  [[conditional("")], /matchConditions\[0\].expression: Required value/],
+  [[conditional("true", "true")], /matchConditions\[1\].expression: Duplicate value/],
+  [[conditional("request.user")], /must evaluate to bool but got string/],
+  [[conditional("request.nope")], /authorizers\[0\].webhook.matchConditions\[0\].expression: .*undefined field 'nope'/],
+  [[hook({ matchConditions: [{ expression: "true" }] })], /matchConditionSubjectAccessReviewVersion: Required value/],
+  [[conditional(...Array.from({ length: 65 }, (_, index) => `${index} > 0`))], /matchConditions: Too many: 65/],
   [[hook({ ttl: 1 })], /authorizers\[0\].webhook.ttl: there is no such field/],
 ];
 for (const [authorizers, message] of faults) {

@@ -2,6 +2,7 @@ import { isAbsolute } from "node:path";
 import { type Cursor } from "#api/cursor.ts";
 import { dns1123Subdomain } from "#api/meta/names.ts";
 import { parseDuration } from "#schema/duration.ts";
+import { root } from "#schema/field-error.ts";
 import { defaulted, nullable, optional } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { boolean, duration, list, string } from "#schema/types.ts";
@@ -64,6 +65,12 @@ export const authorizationConfig: ConfigKind<AuthorizationConfiguration> = {
     const seen = { types: new Set<string>(), names: new Set<string>() };
     at.each("authorizers", (at) => validateAuthorizer(at, seen));
   },
+  async faults({ authorizers = [] }) {
+    if (!authorizers.some(({ webhook }) => webhook?.matchConditions?.length)) return [];
+    const { conditionFaults } = await import("./match-conditions.ts");
+    const at = (index: number) => root.child("authorizers").index(index).child("webhook", "matchConditions");
+    return authorizers.flatMap(({ webhook }, index) => conditionFaults(webhook?.matchConditions ?? [], at(index)));
+  },
 };
 
 function validateAuthorizer(
@@ -115,13 +122,21 @@ function validateWebhook(at: Cursor<WebhookConfiguration>): void {
   if (!isAbsolute(kubeConfigFile)) place.field("kubeConfigFile").invalid("must be an absolute path");
 }
 
+const maxConditions = 64;
+
 function validateConditions(at: Cursor<WebhookConfiguration>): void {
   const { matchConditions = [], matchConditionSubjectAccessReviewVersion: version } = at.value;
   const place = at.field("matchConditionSubjectAccessReviewVersion");
   if (version) validateChoice(place, ["v1"]);
   else if (matchConditions.length > 0) place.missing("required if match conditions are specified");
+  if (matchConditions.length > maxConditions) {
+    return at.field("matchConditions").tooMany(matchConditions.length, maxConditions);
+  }
+  const seen = new Set<string>();
   at.each("matchConditions", (at) => {
-    at.field("expression").invalid("expressions in CEL are not supported yet: remove the condition");
+    const { expression = "" } = at.value;
+    if (expression.trim() === "") at.field("expression").missing();
+    else at.field("expression").as(expression).unique(seen);
   });
 }
 

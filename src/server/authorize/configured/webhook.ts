@@ -9,6 +9,7 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { decode } from "#schema/json/decode.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 import { type Authorizer, type Decision } from "../authorizer.ts";
+import type { Match, Matched } from "./match-conditions.ts";
 import { reviewSpecOf } from "./review-spec.ts";
 
 export interface AuthorizationWebhookDeps {
@@ -21,6 +22,8 @@ export interface AuthorizationWebhookDeps {
   readonly refusedTtlMs: number;
   /** What a failure of the webhook means. */
   readonly onFailure: "no opinion" | "deny";
+  /** Whether the webhook is asked about a request at all; by default, always. */
+  readonly match?: Match | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -45,10 +48,22 @@ export function authorizationWebhook(deps: AuthorizationWebhookDeps): Authorizer
     }),
     authorize(user: UserInfo, info: RequestInfo) {
       const spec = reviewSpecOf(user, info);
-      const decision = reviews.ask(JSON.stringify(spec), user.name, () => review(deps, spec));
-      return decision instanceof Promise ? decision.catch((error: unknown) => failed(deps, error)) : decision;
+      const ask = () => {
+        const decision = reviews.ask(JSON.stringify(spec), user.name, () => review(deps, spec));
+        return decision instanceof Promise ? decision.catch((error: unknown) => failed(deps, error)) : decision;
+      };
+      const matched = deps.match?.(spec);
+      if (!matched) return ask();
+      const follow = (found: Matched) => decisionWithout(deps, found) ?? ask();
+      return matched instanceof Promise ? matched.then(follow) : follow(matched);
     },
   };
+}
+
+/** What holds if the webhook is not asked; undefined if it is. */
+function decisionWithout({ onFailure }: AuthorizationWebhookDeps, matched: Matched): Decision | undefined {
+  if ("error" in matched) return { verdict: onFailure, reason: "", error: matched.error };
+  return matched.matches ? undefined : { verdict: "no opinion", reason: "" };
 }
 
 async function review(deps: AuthorizationWebhookDeps, spec: SubjectAccessReviewSpec): Promise<Remembered<Decision>> {

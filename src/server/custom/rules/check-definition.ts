@@ -5,7 +5,7 @@ import { equal } from "#lib/data/equal.ts";
 import { Re2Error, re2 } from "#lib/pattern/re2.ts";
 import { type FieldError, forbiddenValue } from "#schema/field-error.ts";
 import { itemsOf, type JsonSchema } from "#schema/json-schema.ts";
-import { type CompiledRule, type CompiledRules, hintsOf, rulesOf } from "./compile-rules.ts";
+import { type CompiledRule, type CompiledRules, hintsOf, rulesInSteps } from "./compile-rules.ts";
 import { hasRules } from "./has-rules.ts";
 
 /** What is wrong with the patterns and rules of a definition. Compiling them takes a while, so others get their turn. */
@@ -114,8 +114,7 @@ function* checkNode(at: Cursor<JsonSchema>, position: Position): Steps<void> {
     position.totals.rules += schema["x-kubernetes-validations"].length;
     if (position.totals.rules > maxRules)
       return at.field("x-kubernetes-validations").forbidden(`more than ${maxRules} rules`);
-    checkRulesOf(at, position);
-    yield;
+    yield* checkRulesOf(at, position);
   }
   for (const child of childrenAt(at)) {
     const isItem = child.value === itemsOf(schema);
@@ -139,11 +138,12 @@ const maxRequestBytes = 3 * 1024 * 1024;
 const maxRuleCost = 10_000_000;
 const maxDefinitionCost = 100_000_000;
 
-function checkRulesOf(at: Cursor<JsonSchema>, position: Position): void {
-  const compiled = rulesOf(at.value, position.isResource);
+function* checkRulesOf(at: Cursor<JsonSchema>, position: Position): Steps<void> {
+  const compiled = yield* rulesInSteps(at.value, position.isResource);
   if (compiled === "no type") return;
   for (const [index, rule] of compiled.rules.entries()) {
     checkRule(at.field("x-kubernetes-validations").key(index, rule.rule), { compiled, rule, position });
+    yield;
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Outcome } from "#cel/compile.ts";
+import { describeNames } from "#cel/describe-names.ts";
 import { valueFor } from "#cel/values/data.ts";
 import { noValue, OptionalValue, type Value } from "#cel/values/value.ts";
 import { perCallLimit } from "#cel-kubernetes/environment.ts";
@@ -15,6 +16,7 @@ import {
 } from "#schema/field-error.ts";
 import { itemsOf, type JsonSchema, type ValidationRule } from "#schema/json-schema.ts";
 import { previousItem } from "#schema/structural/previous.ts";
+import { because } from "#server/refusal.ts";
 import { type CompiledRule, type CompiledRules, rulesOf } from "./compile-rules.ts";
 import { hasRules } from "./has-rules.ts";
 
@@ -118,7 +120,11 @@ class RuleCheck {
     // What was wrong before may stay so while it does not change.
     if (!usesOldSelf && place.isSame()) return;
     const detail = this.#messageOf(place, compiled, variables);
-    if (detail !== undefined) this.faults.push(faultOf(place, compiled, detail));
+    if (detail === undefined) return;
+    const cause = { by: "rule of the CustomResourceDefinition", expression: rule.rule };
+    this.faults.push(
+      because(faultOf(place, compiled, detail), { ...cause, values: describeNames(program, variables) }),
+    );
   }
 
   /** Whether there was enough left for it. An evaluation that was stopped is reported as such, and is the last one. */

@@ -4,7 +4,9 @@ import { type Environment } from "#cel/declare/environment.ts";
 import { optionalType, type Type } from "#cel/types/type.ts";
 import { kubernetesEnvironment } from "#cel-kubernetes/environment.ts";
 import { type Declared, declareSchema, type Schema, sizeHints } from "#cel-kubernetes/schema-type.ts";
+import { atOnce, type Steps } from "#lib/async/turns.ts";
 import { type JsonSchema, type ValidationRule } from "#schema/json-schema.ts";
+import { hasRules, partsOf } from "./has-rules.ts";
 
 /** A rule that is ready to run, or what is wrong with it. */
 export interface CompiledRule {
@@ -28,19 +30,34 @@ export interface CompiledRules {
 const known = new WeakMap<JsonSchema, CompiledRules | "no type">();
 
 /** The rules of a schema itself, compiled once. "no type": expressions cannot use such values. */
-export function rulesOf(schema: JsonSchema, isResource: boolean): CompiledRules | "no type" {
-  let rules = known.get(schema);
-  if (!rules) {
-    const declared = declareSchema(schema as Schema, "selfType", isResource);
-    rules = declared ? { declared, rules: compileAll(schema, declared) } : "no type";
-    known.set(schema, rules);
+export const rulesOf = (schema: JsonSchema, isResource: boolean): CompiledRules | "no type" =>
+  known.get(schema) ?? atOnce(rulesInSteps(schema, isResource));
+
+/** The same, with a step for each rule: compiling one takes about a millisecond. */
+export function* rulesInSteps(schema: JsonSchema, isResource: boolean): Steps<CompiledRules | "no type"> {
+  const compiled = known.get(schema);
+  if (compiled) return compiled;
+  const declared = declareSchema(schema as Schema, "selfType", isResource);
+  const rules = declared ? { declared, rules: yield* compileAll(schema, declared) } : "no type";
+  known.set(schema, rules);
+  return rules;
+}
+
+function* compileAll(schema: JsonSchema, declared: Declared): Steps<CompiledRule[]> {
+  const environments = new Environments(declared.type);
+  const rules: CompiledRule[] = [];
+  for (const rule of schema["x-kubernetes-validations"] ?? []) {
+    rules.push(compileRule(schema, rule, environments));
+    yield;
   }
   return rules;
 }
 
-function compileAll(schema: JsonSchema, declared: Declared): CompiledRule[] {
-  const environments = new Environments(declared.type);
-  return (schema["x-kubernetes-validations"] ?? []).map((rule) => compileRule(schema, rule, environments));
+/** Compiles all rules of a schema and of those below it, so that no check has to. */
+export function* compileAhead(schema: JsonSchema, isResource: boolean): Steps<void> {
+  if (!hasRules(schema)) return;
+  if (schema["x-kubernetes-validations"]?.length) yield* rulesInSteps(schema, isResource);
+  for (const part of partsOf(schema)) yield* compileAhead(part, part["x-kubernetes-embedded-resource"] === true);
 }
 
 /** The variables of a rule: with and without the previous value. */

@@ -12,7 +12,7 @@ export function hasRules(schema: JsonSchema): boolean {
   return found;
 }
 
-function partsOf(schema: JsonSchema): JsonSchema[] {
+export function partsOf(schema: JsonSchema): JsonSchema[] {
   const { properties = {}, additionalProperties } = schema;
   const items = itemsOf(schema);
   const others = typeof additionalProperties === "object" ? [additionalProperties] : [];

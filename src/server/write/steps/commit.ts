@@ -1,6 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { alreadyExists } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
+import { type Beside, BesideRefused } from "#server/objects/beside.ts";
 import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
 import { type Write, type WriteDeps } from "../write.ts";
 import { settleManagedFields } from "./managed-fields.ts";
@@ -11,8 +12,12 @@ export interface NextVersion {
   readonly current: EncodedObject;
 }
 
-export function commitNew(deps: WriteDeps, { resource, options }: Write, object: ApiObject): Promise<EncodedObject> {
-  return options.dryRun ? dryCreate(deps, resource, object) : deps.objects.create(resource, object);
+export function commitNew(
+  deps: WriteDeps,
+  { resource, options }: Write,
+  { object, beside }: { readonly object: ApiObject; readonly beside: Beside | undefined },
+): Promise<EncodedObject> {
+  return options.dryRun ? dryCreate(deps, resource, object) : deps.objects.create(resource, object, beside);
 }
 
 async function dryCreate(deps: WriteDeps, resource: Resource, object: ApiObject): Promise<EncodedObject> {
@@ -29,7 +34,7 @@ async function dryCreate(deps: WriteDeps, resource: Resource, object: ApiObject)
 export async function commitChange(
   deps: WriteDeps,
   { resource, options }: Write,
-  { object, current }: NextVersion,
+  { object, current, beside }: NextVersion & { readonly beside: Beside | undefined },
 ): Promise<EncodedObject | undefined> {
   settleManagedFields(object, current.object);
   if (equal(object, current.object)) {
@@ -37,7 +42,7 @@ export async function commitChange(
     if (!rewrites || !(await rewrites)) return current;
   }
   if (options.dryRun) return notWritten(resource, { object, current });
-  return await deps.objects.replace(resource, object, current.revision);
+  return await deps.objects.replace(resource, object, current.revision, beside);
 }
 
 /** The write that removes the last finalizer of a deleted object also removes the object. undefined: as above. */
@@ -46,8 +51,23 @@ export async function removeFinished(
   { resource, options }: Write,
   { object, current }: NextVersion,
 ): Promise<EncodedObject | undefined> {
-  const isGone = options.dryRun || (await deps.objects.remove(resource, object, current.revision)) !== undefined;
+  const isGone = options.dryRun || (await removeWhole(deps, resource, current)) !== undefined;
   return isGone ? notWritten(resource, { object, current }) : undefined;
+}
+
+/** Removes the object with what belongs to it. undefined: as above. */
+export async function removeWhole(
+  { objects, besideRemoved }: WriteDeps,
+  resource: Resource,
+  { object, revision }: EncodedObject,
+): Promise<number | undefined> {
+  try {
+    return await objects.remove(resource, object, revision, besideRemoved(resource, object));
+  } catch (error) {
+    if (!(error instanceof BesideRefused)) throw error;
+    await objects.catchUp();
+    return undefined;
+  }
 }
 
 const notWritten = (resource: Resource, { object, current }: NextVersion): EncodedObject =>

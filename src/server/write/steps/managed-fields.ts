@@ -5,6 +5,7 @@ import { settledEntries, updateManagedFields } from "#server/apply/fields/manage
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Version, type Write, type WriteDeps } from "../write.ts";
 import { runSteps } from "./pause.ts";
+import { withVersions } from "./versions.ts";
 
 /** Records what the manager owns now. It runs before admission: a manager owns what it sent, not what plugins add. */
 export function recordManagedFields(
@@ -15,16 +16,12 @@ export function recordManagedFields(
 ): void | Promise<void> {
   const { resource, subresource, options } = write;
   if (write.applied) return;
-  const steps = updateManagedFields({
-    resource,
-    oldObject: old,
-    newObject: object,
-    manager: options.manager,
-    subresource,
-    now: clock.now(),
-    versions: { convert: (version, apiVersion) => resources.convert(resource, version, apiVersion) },
+  const facts = { resource, oldObject: old, newObject: object, subresource };
+  const mine = { manager: options.manager, now: clock.now() };
+  return withVersions({ resources, resource, ignoresFaults: true }, (versions) => {
+    const steps = updateManagedFields({ ...facts, ...mine, versions });
+    return runSteps(setManagedFields(object, steps), write, current);
   });
-  return runSteps(setManagedFields(object, steps), write, current);
 }
 
 function* setManagedFields({ metadata }: ApiObject, finding: Steps<Entries | undefined>): Steps<void> {

@@ -25,12 +25,15 @@ export function keepIdentity(resource: Resource, { object, old: { metadata: old 
   metadata.resourceVersion = old.resourceVersion ?? "";
   if (old.generation === undefined) delete metadata.generation;
   else metadata.generation = old.generation;
-  for (const name of identity) {
-    if (metadata[name] === undefined && old[name] !== undefined) metadata[name] = old[name] as never;
+  // A client's own times of creation and deletion are ignored; another uid or grace period is refused later.
+  if (old.creationTimestamp !== undefined) metadata.creationTimestamp = old.creationTimestamp;
+  if (old.deletionTimestamp !== undefined) metadata.deletionTimestamp = old.deletionTimestamp;
+  if (old.uid !== undefined) metadata.uid ??= old.uid;
+  if (old.deletionGracePeriodSeconds !== undefined) {
+    metadata.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds;
   }
   delete metadata.selfLink;
 }
-const identity = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
 
 /** Any change outside metadata increments the generation, and so does one of a status without a subresource. */
 export function countGeneration(resource: Resource, { object, old }: Change): void {

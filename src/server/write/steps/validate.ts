@@ -4,6 +4,7 @@ import { invalid } from "#api/status.ts";
 import { type Steps } from "#lib/async/turns.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
+import { because, causeOf } from "#server/refusal.ts";
 import { type Change, type Version, type Write } from "../write.ts";
 import { countGeneration } from "./metadata.ts";
 import { runSteps } from "./pause.ts";
@@ -15,7 +16,9 @@ export function prepareNew({ resource, context }: Write, object: ApiObject, now:
 }
 
 export function validateNew(write: Write, object: ApiObject): void | Promise<void> {
-  return runSteps(refuseFaults(write.resource, object, findCreateFaults(write.resource, object)), write);
+  return whenPrepared(write.resource, () =>
+    runSteps(refuseFaults(write.resource, object, findCreateFaults(write.resource, object)), write),
+  );
 }
 
 /** Copies from the old version what this subresource cannot change, and updates the generation. */
@@ -27,16 +30,23 @@ export function prepareChange({ context, resource, subresource, trusted }: Write
 export function validateChange(write: Write, { object, old }: Change, current: EncodedObject): void | Promise<void> {
   const { resource, subresource, trusted } = write;
   if (trusted) return;
-  return runSteps(
-    refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource })),
-    write,
-    current,
-  );
+  return whenPrepared(resource, () => {
+    const finding = findUpdateFaults(resource, { object, old, subresource });
+    return runSteps(refuseFaults(resource, object, finding), write, current);
+  });
+}
+
+function whenPrepared(resource: Resource, validate: () => void | Promise<void>): void | Promise<void> {
+  const preparing = resource.prepareValidation?.();
+  return preparing ? preparing.then(validate) : validate();
 }
 
 function* refuseFaults(resource: Resource, object: ApiObject, finding: Steps<readonly FieldError[]>): Steps<void> {
   const faults = yield* finding;
-  if (faults.length > 0) throw invalid(resource.storedAs?.resource ?? resource, object.metadata.name ?? "", faults);
+  if (faults.length === 0) return;
+  const refusal = invalid(resource.storedAs?.resource ?? resource, object.metadata.name ?? "", faults);
+  const cause = faults.map(causeOf).find((known) => known !== undefined);
+  throw cause ? because(refusal, cause) : refusal;
 }
 
 /** Warns the client. One that updates the status or a single part gets no warnings about the rest. */

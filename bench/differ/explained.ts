@@ -1,0 +1,131 @@
+import { type Difference } from "./compare.ts";
+import { type Step } from "./step.ts";
+
+interface Explanation {
+  /** As docs/server.md says it. */
+  readonly reason: string;
+  explains(difference: Difference, step: Step): boolean;
+}
+
+/** Differences that are meant to be. Each has a line under "Where does it differ from upstream?" in docs/server.md. */
+const explanations: readonly Explanation[] = [
+  {
+    reason: "descriptions are in our own words",
+    explains: ({ kind }) => /^object .*\.description string\/string$/.test(kind),
+  },
+  {
+    reason: "what was never set is absent, where upstream writes null",
+    explains: ({ kind }) => /^object .* null\/absent$/.test(kind),
+  },
+  {
+    reason: "causes are not repeated and may have another order",
+    explains: ({ kind }) => kind === "repeated causes" || kind === "order of causes",
+  },
+  {
+    reason: "values in messages are shown as JSON of the API, not of Go's types",
+    explains: ({ kind, upstream, ours }) =>
+      kind.startsWith("cause other") && withoutValue(upstream) === withoutValue(ours),
+  },
+  {
+    reason: "the status that a controller in the server writes comes at another moment",
+    explains: ({ kind }) =>
+      /^object (rows\[\]\.object\.|items\[\]\.)?(status\.(conditions|observedGeneration|typeChecking)|metadata\.managedFields) (list|absent)\/(list|absent|number|object)$/.test(
+        kind,
+      ),
+  },
+  {
+    reason: "an access review says which rule is missing",
+    explains: ({ kind, ours }) => kind === "object status.reason absent/string" && ours.includes("no rule allows it"),
+  },
+  {
+    reason: "rules of a SelfSubjectRulesReview have another order",
+    explains: ({ kind }, { path }) => kind.startsWith("object status.") && path.includes("selfsubjectrulesreviews"),
+  },
+  {
+    reason: "a resourceVersion that is no number is a conflict, where upstream answers 500",
+    explains: (_, { name }) => name === "update bad version",
+  },
+  {
+    reason: "a dry run refuses what the real request refuses",
+    explains: ({ kind }, { name, path }) =>
+      path.includes("dryRun=All") &&
+      (name === "create with a resource version" || (kind === "code 201, ours 422" && name.includes("nodePort"))),
+  },
+  {
+    reason: "a bad continue token is not parsed in Go's words",
+    explains: (_, { name }) => name === "list bad continue",
+  },
+  {
+    reason: "a body that cannot be parsed is refused without Go's words",
+    explains: ({ upstream, ours }) =>
+      [upstream, ours].every((text) => text.startsWith("the object provided is unrecognized (must be of type ")),
+  },
+  {
+    reason: "upstream's server panics",
+    explains: ({ kind }, { forMs }) => kind.startsWith("code 0,") && forMs === undefined,
+  },
+  {
+    reason: "micro times may have fewer than six digits",
+    explains: ({ kind, upstream }) => /^code 400/.test(kind) && upstream.includes("2006-01-02T15:04:05.000000Z07:00"),
+  },
+  {
+    reason: "a strategic merge patch of the wrong type is refused in the words of the others",
+    explains: ({ upstream, ours }, { type = "" }) =>
+      type.includes("strategic") &&
+      [upstream, ours].every((text) => text.startsWith("patch: FieldValueInvalid: Invalid value: ")),
+  },
+  {
+    reason: "a number that does not fit is refused in every patch",
+    explains: (_, { method, name }) => method === "PATCH" && /(2147483648|9007199254740992)/.test(name),
+  },
+  {
+    reason: "a review that is not stored has no managed fields",
+    explains: ({ kind }, { path }) => kind.includes("managedFields") && path.includes("reviews"),
+  },
+  {
+    reason: "an empty list is [], where upstream writes null",
+    explains: ({ kind }) => kind.endsWith(" null/list"),
+  },
+  {
+    reason: "ages are of different moments",
+    explains: ({ kind, upstream, ours }) =>
+      kind.startsWith("object rows[].cells[]") && [upstream, ours].every((text) => /^"\d+s"$/.test(text)),
+  },
+  {
+    reason: "the version names Orlop and its runtime",
+    explains: (_, { path }) => path === "/version",
+  },
+  {
+    reason: "the root lists fewer paths",
+    explains: ({ kind }, { path }) => path === "/" && kind.startsWith("object paths"),
+  },
+  {
+    reason: "finalizers need a domain in every new object",
+    explains: ({ kind }) => kind.includes("cause too much metadata.finalizers"),
+  },
+  {
+    reason: "a LimitRange needs a name",
+    explains: ({ kind, upstream }) => kind.startsWith("code 201") && upstream.includes('"name":"<uid>"'),
+  },
+  {
+    reason: "a malformed patch is a bad request, where upstream answers 500",
+    explains: ({ kind, upstream, ours }, { method }) =>
+      method === "PATCH" &&
+      (kind === "code 500, ours 400" ||
+        (kind.startsWith("object status.code") && upstream === "500" && ours === "400") ||
+        (kind.startsWith("object status.reason absent") && ours === '"BadRequest"') ||
+        upstream.startsWith("failed to create typed patch object")),
+  },
+  {
+    reason: "a patch that does not apply says why",
+    explains: ({ upstream, ours }) =>
+      upstream === "the server rejected our request due to an error in our request" && ours.startsWith(upstream),
+  },
+];
+
+const withoutValue = (text: string): string =>
+  text.replace(/\n@@.*/s, "").replace(/((?:Invalid|Unsupported|Duplicate) value: ).*[\]}"]: /s, "$1…: ");
+
+/** Why two answers differ on purpose, or undefined. */
+export const explanationOf = (difference: Difference, step: Step): string | undefined =>
+  explanations.find(({ explains }) => explains(difference, step))?.reason;

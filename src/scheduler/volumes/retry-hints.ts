@@ -1,0 +1,19 @@
+import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
+import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
+import { claimNamesOf } from "#api/core/pod/pod-references.ts";
+import { equal } from "#lib/data/equal.ts";
+import { hint } from "../framework.ts";
+
+/** One of the pod's own claims has changed. */
+export const claimHint = hint(PersistentVolumeClaim, (pod, { type, object }) => {
+  const isNear = type === "put" && pod.metadata.namespace === object.metadata.namespace;
+  return isNear && claimNamesOf(pod).includes(object.metadata.name);
+});
+
+/** There is a new volume, or one has changed in more than its conditions. */
+export const volumeHint = hint(PersistentVolume, (_pod, change) => {
+  if (change.type === "delete") return false;
+  const { object, previous } = change;
+  if (!previous || previous.status.phase !== object.status.phase) return true;
+  return !equal(previous.spec, object.spec) || !equal(previous.metadata.labels, object.metadata.labels);
+});

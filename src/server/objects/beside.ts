@@ -1,0 +1,19 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+
+/** Objects that are written in the same commit as another one, or not at all. */
+export interface Beside {
+  /** New ones. */
+  readonly create: readonly Typed[];
+  /** Those to remove, at the version that was read. */
+  readonly remove: readonly Typed[];
+}
+
+export interface Typed {
+  readonly resource: Resource;
+  readonly object: ApiObject;
+}
+
+/** An object beside the one to write was not as expected: it exists already, or it has changed. */
+export class BesideRefused extends Error {
+  override readonly name = "BesideRefused";
+}

@@ -1,0 +1,46 @@
+import { type Change, type Committed, type Refused } from "#store/store.ts";
+
+/** The changes of a write: the object itself, and what is written beside it. */
+export interface Parts {
+  readonly main: readonly Change[];
+  readonly create: readonly Change[];
+  readonly remove: readonly Change[];
+}
+
+type Commit = (changes: readonly Change[]) => Promise<Committed | Refused>;
+
+/** etcd refuses a transaction with more than 128 changes. */
+const maxBeside = 100;
+
+/**
+ * One commit, if the store can take it. Otherwise the rest is created before, and removed after it: a crash in between
+ * leaves too many objects beside it, never too few.
+ */
+export async function commitInParts(commit: Commit, { main, create, remove }: Parts): Promise<Committed | Refused> {
+  if (create.length + remove.length <= maxBeside) return await commit([...main, ...create, ...remove]);
+  const made: Change[] = [];
+  let isCommitted = false;
+  try {
+    for (let from = maxBeside; from < create.length; from += maxBeside) {
+      const part = create.slice(from, from + maxBeside);
+      const result = await commit(part);
+      if (!result.ok) return result;
+      made.push(...part);
+    }
+    const first = create.slice(0, maxBeside);
+    const result = await commit([...main, ...first, ...remove.slice(0, maxBeside - first.length)]);
+    isCommitted = result.ok;
+    if (isCommitted) await removeAll(commit, remove.slice(maxBeside - first.length));
+    return result;
+  } finally {
+    if (!isCommitted) await removeAll(commit, made);
+  }
+}
+
+/** What cannot be removed now stays until it is repaired. */
+async function removeAll(commit: Commit, changes: readonly Change[]): Promise<void> {
+  for (let from = 0; from < changes.length; from += maxBeside) {
+    const part = changes.slice(from, from + maxBeside).map(({ key }) => ({ key, value: undefined }));
+    await commit(part).catch(() => undefined);
+  }
+}

@@ -1,0 +1,20 @@
+import { convertOne } from "#api/conversion.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { StatusError, serviceUnavailable, tooLarge } from "#api/status.ts";
+import { StoreTimeoutError, StoreUnavailableError, ValueTooLargeError } from "#store/store.ts";
+
+/** The object in the version that is stored. */
+export function storedForm(resource: Resource, object: ApiObject): ApiObject | Promise<ApiObject> {
+  const { storedAs, conversion } = resource;
+  if (!storedAs) return object;
+  if (!conversion) return storedAs.toStored(object);
+  return convertOne(conversion, object, apiVersionOf(storedAs.resource)).then((made) => storedAs.toStored(made));
+}
+
+/** What the client gets if the store refuses. */
+export function statusOf(error: unknown): unknown {
+  if (error instanceof StoreUnavailableError) return serviceUnavailable(error.message, { cause: error });
+  if (error instanceof StoreTimeoutError) return new StatusError("Timeout", error.message, {}, { cause: error });
+  if (error instanceof ValueTooLargeError) return tooLarge(error.message);
+  return error;
+}

@@ -1,0 +1,50 @@
+import { hopNumber } from "#trace/hop.ts";
+import { type Explanation } from "./explanation.ts";
+import { type AdmissionHistory, type Refusal } from "./facts.ts";
+import { ago } from "./times.ts";
+
+/** Adds to an explanation what admission did to the object: what it changed, and a later change that was refused. */
+export function withAdmission(explanation: Explanation, history: AdmissionHistory | undefined): Explanation {
+  const { changes = [], refusal, nowMs = 0 } = history ?? {};
+  if (changes.length === 0 && !refusal) return explanation;
+  const refused = refusal
+    ? [`the last change was refused: ${refusal.message}`, ...describeRefusal(refusal, nowMs)]
+    : [];
+  const changed = changes.flatMap(({ by, changes }, index, all) => {
+    const isSame = all[index - 1]?.by === by;
+    return [...(isSame ? [] : [`${by} changed it on its way in:`]), ...changes.map(indented)];
+  });
+  return { ...explanation, evidence: [...explanation.evidence, ...refused, ...changed] };
+}
+
+/** When a request was refused, at which hop, by whom, and by which expression with which values. */
+export function describeRefusal({ verb, user, atMs, status, hop, cause, missing }: Refusal, nowMs: number): string[] {
+  const by = cause ? [`refused by ${cause.by}${cause.of ? ` (${cause.of})` : ""}`] : [];
+  const expression = cause?.expression ? [`expression: ${cause.expression.trim()}`] : [];
+  return [
+    `${verb} by ${user} ${ago(atMs, nowMs)} got ${status} at hop ${hopNumber(hop)} (${hop})`,
+    ...(missing ? [missing] : []),
+    ...by,
+    ...expression,
+    ...(cause?.values ?? []).map(indented),
+  ];
+}
+
+const indented = (line: string): string => `  ${line}`;
+
+/** What to look at to allow what was refused. */
+export function refusalAdvice({ cause }: Refusal): string | undefined {
+  const [kind = "", name = ""] = cause?.by.split(" ", 2) ?? [];
+  switch (kind) {
+    case "MutatingAdmissionPolicy":
+      return `The policy cannot change the object. Correct its expression: \`kubectl get mutatingadmissionpolicy ${name} -o yaml\`.`;
+    case "ValidatingAdmissionPolicy":
+      return `Change the object so that the expression holds, or the policy: \`kubectl get validatingadmissionpolicy ${name} -o yaml\`.`;
+    case "webhook":
+      return `The webhook decides: ask who runs it. It is in the configuration ${cause?.of ?? ""}.`;
+    case "rule":
+      return "Change the object so that the expression holds, or the rule in the CustomResourceDefinition.";
+    default:
+      return undefined;
+  }
+}
