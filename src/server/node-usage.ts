@@ -5,8 +5,8 @@ import { groupResource, type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { type Endpoint } from "#server/dispatch.ts";
-import { type Objects } from "#server/objects/objects.ts";
+import { type Endpoint } from "./dispatch.ts";
+import { type Objects } from "./objects/objects.ts";
 import type { UsageService } from "./usage/usage-endpoints.ts";
 import type { ReadNodeMetrics } from "./usage/usage-scraper.ts";
 

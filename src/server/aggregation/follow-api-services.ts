@@ -8,7 +8,7 @@ import { type Change, type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
 import { type ResourceRegistry } from "../registry.ts";
 import { type RemoteRoutes } from "../remote-routes.ts";
-import { type RemoteDeps } from "./remote-api.ts";
+import type { RemoteDeps } from "./remote-api.ts";
 
 export interface FollowDeps extends RemoteDeps, Pick<RunDeps, "onQueue"> {
   readonly informers: Informers;
