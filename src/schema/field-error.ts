@@ -20,8 +20,7 @@ export type FieldErrorReason =
   | "FieldValueForbidden"
   | "FieldValueTooLong"
   | "FieldValueTooMany"
-  | "FieldValueTypeInvalid"
-  | "InternalError";
+  | "FieldValueTypeInvalid";
 
 /** A place in an object. Immutable and cheap: the text is built only when a fault is reported. */
 export class FieldPath {
@@ -88,8 +87,6 @@ export const tooLong = (path: Place, maxLength: number): FieldError =>
   fault(path, "FieldValueTooLong", `Too long: may not be more than ${maxLength} bytes`);
 export const tooMany = (path: Place, actual: number, max: number): FieldError =>
   fault(path, "FieldValueTooMany", `Too many: ${actual}: must have at most ${max} items`);
-export const internalFault = (path: Place, detail: string): FieldError =>
-  fault(path, "InternalError", withDetail("Internal error", detail));
 
 const fault = (path: Place, reason: FieldErrorReason, message: string): FieldError => ({
   path: path.toString(),

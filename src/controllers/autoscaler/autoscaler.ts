@@ -10,13 +10,13 @@ import { timestamp } from "#lib/async/clock.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Again, againAfter, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { writeStatusIfChanged } from "../shared/write-status.ts";
+import { AutoscaledPods, type SelectedPods } from "./autoscaled-pods.ts";
 import { type Combined, combineProposals, failureOf, type MetricOutcome } from "./combine-proposals.ts";
 import { decideFirst, decideSize, type NewCondition, withNewCondition } from "./decide-size.ts";
 import { proposeForMetric } from "./propose-metric.ts";
 import { readMetric } from "./read-metric.ts";
 import { readTarget, type ScaleTarget, writeReplicas } from "./scale-target.ts";
 import { firstHistory, type ScalingHistory, withChange, withRecommendation } from "./scaling-history.ts";
-import { type SelectedPods, Selections } from "./selections.ts";
 
 /** Each autoscaler acts at most this often, whatever changes. */
 const syncMs = 15_000;
@@ -26,7 +26,7 @@ export const autoscalerController =
   (kinds: () => readonly Resource[]) =>
   (deps: ReconcilerDeps): Reconciler<HorizontalPodAutoscaler> => {
     const memories = new Map<string, Memory>();
-    const selections = new Selections(deps.informers.of(Pod));
+    const autoscaledPods = new AutoscaledPods(deps.informers.of(Pod));
     return {
       name: "horizontal-pod-autoscaler",
       reconciles: HorizontalPodAutoscaler,
@@ -42,7 +42,7 @@ export const autoscalerController =
         memory.syncedMs = nowMs;
         memories.set(key, memory);
         try {
-          await new Run({ ...deps, kinds, selections }, { autoscaler, memory, nowMs }, signal).run();
+          await new Run({ ...deps, kinds, autoscaledPods }, { autoscaler, memory, nowMs }, signal).run();
         } catch (error) {
           if (signal.aborted) throw error;
           deps.log.info("an autoscaler could not do its work", { autoscaler: key, error: messageOf(error) });
@@ -52,7 +52,7 @@ export const autoscalerController =
 
       async gone({ namespace, name }) {
         memories.delete(`${namespace}/${name}`);
-        selections.forget({ namespace, name });
+        autoscaledPods.forget({ namespace, name });
       },
     };
   };
@@ -65,7 +65,7 @@ interface Memory {
 }
 
 interface RunDeps extends ReconcilerDeps {
-  readonly selections: Selections;
+  readonly autoscaledPods: AutoscaledPods;
   kinds(): readonly Resource[];
 }
 interface Subject {
@@ -141,7 +141,7 @@ class Run {
   /** Undefined if the target has no pods of its own; the conditions say why. */
   async #readMetrics({ scale }: ScaleTarget): Promise<Combined | undefined> {
     const { autoscaler } = this.#subject;
-    const selected = await this.#deps.selections.select(autoscaler.metadata, scale.status.selector ?? "");
+    const selected = await this.#deps.autoscaledPods.select(autoscaler.metadata, scale.status.selector ?? "");
     if ("fault" in selected) {
       const { reason, event, message, text } = selected.fault;
       this.#warn(event, text);

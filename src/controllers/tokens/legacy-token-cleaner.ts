@@ -1,3 +1,4 @@
+import { dayOf, isDay } from "#api/authentication/legacy-token-dates.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { referencesOf } from "#api/core/pod/pod-references.ts";
 import { Pod } from "#api/core/pod.ts";
@@ -5,7 +6,6 @@ import { Secret } from "#api/core/secret.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { invalidSinceLabel, lastUsedLabel, legacyTokenTracking } from "#api/well-known.ts";
-import { timestamp } from "#lib/async/clock.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 
 export interface LegacyTokenOptions {
@@ -52,14 +52,10 @@ export const legacyTokenCleaner =
     };
   };
 
-const dateForm = /^\d{4}-\d\d-\d\d$/;
-const isDate = (text = ""): boolean => dateForm.test(text) && !Number.isNaN(Date.parse(text));
-const dateOf = (ms: number): string => timestamp(ms).slice(0, 10);
-
 /** Uses are known from the day after this server began to note them. */
 function trackedSinceMs(tracking: Pick<ConfigMap, "data"> | undefined): number {
   const since = tracking?.data?.since;
-  return isDate(since) ? Date.parse(since ?? "") + dayMs : Infinity;
+  return isDay(since) ? Date.parse(since ?? "") + dayMs : Infinity;
 }
 
 /** What to do with a token that no pod uses; undefined if it stays. Only those that the account lists were generated. */
@@ -69,13 +65,13 @@ export function planLegacyToken(
   { nowMs, cleanUpMs }: { readonly nowMs: number; readonly cleanUpMs: number },
 ): { invalidSince: string } | "delete" | undefined {
   const { name, annotations = {}, labels = {}, creationTimestamp = "", deletionTimestamp } = metadata;
-  const limit = dateOf(nowMs - cleanUpMs);
+  const limit = dayOf(nowMs - cleanUpMs);
   if (deletionTimestamp || !(Date.parse(creationTimestamp) < nowMs - cleanUpMs)) return undefined;
   const lastUsed = labels[lastUsedLabel];
-  if (lastUsed !== undefined && (!isDate(lastUsed) || lastUsed >= limit)) return undefined;
+  if (lastUsed !== undefined && (!isDay(lastUsed) || lastUsed >= limit)) return undefined;
   const isOurs = account && (!annotations[uidKey] || annotations[uidKey] === account.metadata.uid);
   if (!isOurs || !account.secrets?.some((ref) => ref.name === name)) return undefined;
   const invalidSince = labels[invalidSinceLabel];
-  if (invalidSince === undefined || !isDate(invalidSince)) return { invalidSince: dateOf(nowMs) };
+  if (invalidSince === undefined || !isDay(invalidSince)) return { invalidSince: dayOf(nowMs) };
   return invalidSince < limit ? "delete" : undefined;
 }

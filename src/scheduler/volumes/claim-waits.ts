@@ -1,4 +1,6 @@
+import { Node } from "#api/core/node.ts";
 import { claimKeyOf } from "#api/core/persistent-volume/binding.ts";
+import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { messageOf } from "#lib/text/message-of.ts";
@@ -6,12 +8,15 @@ import { type Informers } from "#runtime/informer.ts";
 
 export interface ClaimWait {
   readonly keys: readonly string[];
-  /** Whether the wait is over; it fails with the error that this throws. Asked after each change of one of the claims. */
+  /**
+   * Whether the wait is over; it fails with the error that this throws. Asked after each change of one of the claims or
+   * of its volume, and when a node is deleted.
+   */
   isOver(): boolean;
   readonly timeoutMs: number;
 }
 
-/** Waits for changes of claims, with one subscription for all of them and none if nobody waits. */
+/** Waits until claims are bound, with the same subscriptions for all of them and none if nobody waits. */
 export class ClaimWaits {
   readonly #informers: Informers;
   readonly #clock: Clock;
@@ -52,9 +57,27 @@ export class ClaimWaits {
   #add(key: string, look: () => void): void {
     const watchers = this.#watchers.get(key) ?? new Set();
     this.#watchers.set(key, watchers.add(look));
-    this.#unsubscribe ??= this.#informers.of(PersistentVolumeClaim).subscribe(({ object }) => {
-      for (const watcher of [...(this.#watchers.get(claimKeyOf(object.metadata)) ?? [])]) watcher();
-    });
+    this.#unsubscribe ??= this.#subscribe();
+  }
+
+  /** Caches are not in step: a claim may be seen as bound before its volume is seen. */
+  #subscribe(): () => void {
+    const lookAt = (key: string): void => {
+      for (const watcher of [...(this.#watchers.get(key) ?? [])]) watcher();
+    };
+    const claims = this.#informers.of(PersistentVolumeClaim);
+    const stops = [
+      claims.subscribe(({ object }) => lookAt(claimKeyOf(object.metadata))),
+      this.#informers.of(PersistentVolume).subscribe(({ object: { spec } }) => {
+        if (spec.claimRef) lookAt(claimKeyOf(spec.claimRef));
+      }),
+      this.#informers.of(Node).subscribe(({ type }) => {
+        if (type === "delete") for (const key of [...this.#watchers.keys()]) lookAt(key);
+      }),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
   }
 
   #remove(key: string, look: () => void): void {

@@ -13,9 +13,9 @@ export interface Assignment {
 export class Reservations {
   readonly #byPod = new Map<string, Assignment>();
   /** The claim that each volume is promised to. */
-  readonly #volumes = new Map<string, string>();
-  /** The node of each claim, and how many pods rely on it. */
-  readonly #claims = new Map<string, { readonly node: string; pods: number }>();
+  readonly #volumes: Promises = new Map();
+  /** The node of each claim. */
+  readonly #claims: Promises = new Map();
   /** Changes with every promise, so that decisions made before are not used again. */
   version = 0;
 
@@ -24,23 +24,19 @@ export class Reservations {
   }
 
   nodeOf(claim: string): string | undefined {
-    return this.#claims.get(claim)?.node;
+    return this.#claims.get(claim)?.to;
   }
 
   isTaken(volume: string, claim: string): boolean {
-    const taker = this.#volumes.get(volume);
+    const taker = this.#volumes.get(volume)?.to;
     return taker !== undefined && taker !== claim;
   }
 
   add(pod: string, node: string, assignment: Assignment): void {
     this.version++;
     this.#byPod.set(pod, assignment);
-    for (const { claim, volume } of assignment.matches) this.#volumes.set(volume.metadata.name, claim.key);
-    for (const { key } of claimsOf(assignment)) {
-      const known = this.#claims.get(key);
-      if (known) known.pods++;
-      else this.#claims.set(key, { node, pods: 1 });
-    }
+    for (const { claim, volume } of assignment.matches) keep(this.#volumes, volume.metadata.name, claim.key);
+    for (const { key } of claimsOf(assignment)) keep(this.#claims, key, node);
   }
 
   delete(pod: string): void {
@@ -48,12 +44,23 @@ export class Reservations {
     if (!assignment) return;
     this.version++;
     this.#byPod.delete(pod);
-    for (const { volume } of assignment.matches) this.#volumes.delete(volume.metadata.name);
-    for (const { key } of claimsOf(assignment)) {
-      const known = this.#claims.get(key);
-      if (known && --known.pods === 0) this.#claims.delete(key);
-    }
+    for (const { key } of claimsOf(assignment)) drop(this.#claims, key);
+    for (const { volume } of assignment.matches) drop(this.#volumes, volume.metadata.name);
   }
+}
+
+/** What is promised, to whom, and how many pods rely on it. */
+type Promises = Map<string, { readonly to: string; pods: number }>;
+
+function keep(promises: Promises, what: string, to: string): void {
+  const known = promises.get(what);
+  if (known) known.pods++;
+  else promises.set(what, { to, pods: 1 });
+}
+
+function drop(promises: Promises, what: string): void {
+  const known = promises.get(what);
+  if (known && --known.pods === 0) promises.delete(what);
 }
 
 export const claimsOf = ({ matches, provisions }: Assignment): readonly DelayedClaim[] => [

@@ -1,6 +1,7 @@
 import { needsHealthCheckPort } from "#api/core/service/prepare-service.ts";
 import { type Service } from "#api/core/service.ts";
-import { type FieldError, type FieldPath, internalFault, invalidValue, root } from "#schema/field-error.ts";
+import { internalError } from "#api/status.ts";
+import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
 import { type Claims, type Pool } from "./claims.ts";
 import { findFree, lowPart } from "./find-free.ts";
 import { portKey } from "./held.ts";
@@ -18,37 +19,50 @@ export function* claimPorts(pool: Pool, { spec }: Service, claims: Claims): Iter
     const path = root.child("spec", "ports").index(index).child("nodePort");
     const { nodePort: asked } = port;
     const nodePort = asked || byPort.get(port.port);
-    if (nodePort) yield* claimGiven(pool, path, { port: nodePort, claims });
-    port.nodePort = nodePort || (free.next().value ?? 0);
+    const fault = nodePort && portFault(pool, nodePort, claims);
+    if (fault) yield invalidValue(path, nodePort, fault);
+    port.nodePort = nodePort || nextPort(free, "nodePort");
     byPort.set(port.port, port.nodePort);
     if (!asked) claims.onUndo(() => delete port.nodePort);
-    // The others would get none either, and there may be thousands of them.
-    if (!port.nodePort) return yield internalFault(path, "failed to allocate a nodePort: range is full");
   }
-  if (!needsHealthCheckPort(spec)) return;
-  const path = root.child("spec", "healthCheckNodePort");
-  if (spec.healthCheckNodePort) yield* claimGiven(pool, path, { port: spec.healthCheckNodePort, claims });
-  else {
-    spec.healthCheckNodePort = free.next().value ?? 0;
+  if (needsHealthCheckPort(spec)) claimHealthCheckPort(pool, spec, { claims, free });
+}
+
+/** All errors are internal ones, as upstream. */
+function claimHealthCheckPort(
+  pool: Pool,
+  spec: Service["spec"],
+  { claims, free }: { readonly claims: Claims; readonly free: FreePorts },
+): void {
+  const { healthCheckNodePort: asked } = spec;
+  if (!asked) {
+    spec.healthCheckNodePort = nextPort(free, "HealthCheck NodePort 0");
     claims.onUndo(() => delete spec.healthCheckNodePort);
+    return;
   }
+  const fault = portFault(pool, asked, claims);
+  if (fault) throw internalError(new Error(`failed to allocate requested HealthCheck NodePort ${asked}: ${fault}`));
 }
 
-function* claimGiven(
-  { nodePorts: { min, max } }: Pool,
-  path: FieldPath,
-  { port, claims }: { port: number; claims: Claims },
-): Iterable<FieldError> {
-  if (claims.has(portKey(port))) return;
+/** Why a client cannot have a port, in upstream's words. */
+function portFault({ nodePorts: { min, max } }: Pool, port: number, claims: Claims): string | undefined {
+  if (claims.has(portKey(port))) return undefined;
   if (port < min || port > max) {
-    const detail = `provided port is not in the valid range. The range of valid ports is ${min}-${max}`;
-    yield invalidValue(path, port, detail);
-  } else if (!claims.take(portKey(port))) {
-    yield invalidValue(path, port, "provided port is already allocated");
+    return `provided port is not in the valid range. The range of valid ports is ${min}-${max}`;
   }
+  return claims.take(portKey(port)) ? undefined : "provided port is already allocated";
 }
 
-function freePorts({ nodePorts: { min, max }, random }: Pool, claims: Claims): Iterator<number, undefined> {
+type FreePorts = Iterator<number, undefined>;
+
+function freePorts({ nodePorts: { min, max }, random }: Pool, claims: Claims): FreePorts {
   const low = lowPart(max - min + 1, { step: 32, max: 128 });
   return findFree({ min, max, low }, random, (port) => claims.takeNew(portKey(port)));
+}
+
+/** There may be thousands of ports, and the others would get none either: one that gets none ends the search. */
+function nextPort(free: FreePorts, what: string): number {
+  const port = free.next().value;
+  if (port === undefined) throw internalError(new Error(`failed to allocate a ${what}: range is full`));
+  return port;
 }

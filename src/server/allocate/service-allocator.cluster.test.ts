@@ -207,6 +207,34 @@ const readyCidr = (api: Awaited<ReturnType<typeof startAllocator>>, name: string
     }),
   );
 
+test("a Service whose health check gets no port is refused, and holds nothing", async () => {
+  await using services = await startAllocator({ ...defaultServiceRanges, nodePorts: { min: 30000, max: 30001 } });
+  await services.create("a", { type: "NodePort" });
+  const before = await services.claims();
+  const local: Spec = { type: "LoadBalancer", externalTrafficPolicy: "Local" };
+
+  const full = /Internal error occurred: failed to allocate a HealthCheck NodePort 0: range is full/;
+  await assert.rejects(services.create("b", local), full);
+  const [[taken = 0] = []] = [nodePorts(await services.create("c", { type: "NodePort" }))];
+  const asked = { ...local, allocateLoadBalancerNodePorts: false, healthCheckNodePort: taken };
+  const refused = new RegExp(`requested HealthCheck NodePort ${taken}: provided port is already allocated`);
+  await assert.rejects(services.create("d", asked), refused);
+  await services.remove("c");
+
+  assert.deepEqual(await services.claims(), before);
+});
+
+test("a Service is told only the first thing that it cannot have", async () => {
+  await using services = await startAllocator();
+  const ports = [80, 81].map((port) => ({ name: `p${port}`, port, nodePort: 29_000 + port }));
+
+  const outside = {
+    reason: "Invalid",
+    message: /^(?!.*29081).*nodePort: Invalid value: 29080: provided port is not in/,
+  };
+  await assert.rejects(services.create("a", { type: "NodePort", ports }), outside);
+});
+
 test("services get addresses from further ranges when the first is full", async () => {
   await using services = await startAllocator({ ...defaultServiceRanges, cidrs: ["10.0.0.0/30"] });
   await services.create("a");

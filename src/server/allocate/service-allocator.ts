@@ -1,10 +1,11 @@
 import { Service } from "#api/core/service.ts";
 import { type IPAddress } from "#api/networking/ip-address.ts";
 import { type ServiceCIDR } from "#api/networking/service-cidr.ts";
-import { internalError, invalid } from "#api/status.ts";
+import { invalid } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Informer } from "#runtime/informer.ts";
+import { type FieldError } from "#schema/field-error.ts";
 import { type Claim, type WriteDeps, type WriteHook } from "#server/write/write.ts";
 import { claimAddresses } from "./claim-addresses.ts";
 import { claimPorts } from "./claim-ports.ts";
@@ -61,15 +62,19 @@ export function serviceAllocator({ services, cidrs, ranges, ...claims }: Allocat
   };
 }
 
+function* claimAll(pool: Pool, service: Service, claims: Claims): Iterable<FieldError> {
+  yield* claimAddresses(pool, service, claims);
+  yield* claimPorts(pool, service, claims);
+}
+
 async function allocate(pool: Pool, service: Service, old: Service | undefined): Promise<Claim> {
   const name = service.metadata.name;
   const families = [...settleFamilies(service, old, pool.ranges.families)];
   if (families.length > 0) throw invalid(Service, name, families);
   const claims = new Claims(pool, old);
   try {
-    const faults = [...claimAddresses(pool, service, claims), ...claimPorts(pool, service, claims)];
-    if (faults.some(({ reason }) => reason === "InternalError")) throw internalError(new Error(faults[0]?.message));
-    if (faults.length > 0) throw invalid(Service, name, faults);
+    // As upstream, only the first is told.
+    for (const fault of claimAll(pool, service, claims)) throw invalid(Service, name, [fault]);
     return { beside: claims.beside(service), undo: () => claims.undo(), end: () => claims.release() };
   } catch (error) {
     claims.release();

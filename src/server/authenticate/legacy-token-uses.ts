@@ -1,10 +1,11 @@
+import { dayOf, isDay } from "#api/authentication/legacy-token-dates.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Secret } from "#api/core/secret.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { lastUsedLabel, legacyTokenTracking } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { ensureObject } from "#client/ensure-object.ts";
-import { type Clock, timestamp } from "#lib/async/clock.ts";
+import { type Clock } from "#lib/async/clock.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { orAborted } from "#lib/async/tasks.ts";
 import { type Log } from "#lib/process/log.ts";
@@ -32,7 +33,7 @@ export class LegacyTokenUses {
     const { namespace, name, labels } = secret.metadata;
     const used = labels?.[lastUsedLabel];
     // Another server's clock may be ahead.
-    if (used === dateOf(nowMs) || used === dateOf(nowMs + dayMs) || this.#waiting.size >= maxWaiting) return;
+    if (used === dayOf(nowMs) || used === dayOf(nowMs + dayMs) || this.#waiting.size >= maxWaiting) return;
     this.#waiting.set(`${namespace}/${name}`, secret);
     this.#changes.give();
   }
@@ -50,12 +51,12 @@ export class LegacyTokenUses {
   }
 
   async #write({ client, clock }: UseDeps, signal: AbortSignal): Promise<void> {
-    const today = dateOf(clock.now());
+    const today = dayOf(clock.now());
     await ensureObject(client, ConfigMap, {
       ...legacyTokenTracking,
       object: { metadata: legacyTokenTracking, data: { since: today } },
       update: (current) =>
-        isDate(current.data?.since) ? current : { ...current, data: { ...current.data, since: today } },
+        isDay(current.data?.since) ? current : { ...current, data: { ...current.data, since: today } },
     });
     for (const [key, { metadata }] of this.#waiting) {
       this.#waiting.delete(key);
@@ -64,6 +65,3 @@ export class LegacyTokenUses {
     }
   }
 }
-
-const dateOf = (ms: number): string => timestamp(ms).slice(0, 10);
-const isDate = (text = ""): boolean => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));

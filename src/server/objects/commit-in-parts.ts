@@ -13,34 +13,33 @@ type Commit = (changes: readonly Change[]) => Promise<Committed | Refused>;
 const maxBeside = 100;
 
 /**
- * One commit, if the store can take it. Otherwise the rest is created before, and removed after it: a crash in between
- * leaves too many objects beside it, never too few.
+ * One commit, if the store can take it. Otherwise the rest is created before, and removed after it: a crash or an error
+ * in between leaves too many objects beside it, never too few.
  */
 export async function commitInParts(commit: Commit, { main, create, remove }: Parts): Promise<Committed | Refused> {
   if (create.length + remove.length <= maxBeside) return await commit([...main, ...create, ...remove]);
   const made: Change[] = [];
-  let isCommitted = false;
-  try {
-    for (let from = maxBeside; from < create.length; from += maxBeside) {
-      const part = create.slice(from, from + maxBeside);
-      const result = await commit(part);
-      if (!result.ok) return result;
-      made.push(...part);
-    }
-    const first = create.slice(0, maxBeside);
-    const result = await commit([...main, ...first, ...remove.slice(0, maxBeside - first.length)]);
-    isCommitted = result.ok;
-    if (isCommitted) await removeAll(commit, remove.slice(maxBeside - first.length));
+  const refused = async (result: Refused): Promise<Refused> => {
+    await removeAll(commit, made);
     return result;
-  } finally {
-    if (!isCommitted) await removeAll(commit, made);
+  };
+  for (const part of partsOf(create.slice(maxBeside))) {
+    const result = await commit(part);
+    if (!result.ok) return await refused(result);
+    made.push(...part.map(({ key }) => ({ key, value: undefined })));
   }
+  const first = create.slice(0, maxBeside);
+  const result = await commit([...main, ...first, ...remove.slice(0, maxBeside - first.length)]);
+  if (!result.ok) return await refused(result);
+  await removeAll(commit, remove.slice(maxBeside - first.length));
+  return result;
 }
 
 /** What cannot be removed now stays until it is repaired. */
-async function removeAll(commit: Commit, changes: readonly Change[]): Promise<void> {
-  for (let from = 0; from < changes.length; from += maxBeside) {
-    const part = changes.slice(from, from + maxBeside).map(({ key }) => ({ key, value: undefined }));
-    await commit(part).catch(() => undefined);
-  }
+async function removeAll(commit: Commit, removals: readonly Change[]): Promise<void> {
+  for (const part of partsOf(removals)) await commit(part).catch(() => undefined);
+}
+
+function* partsOf(changes: readonly Change[]): Iterable<readonly Change[]> {
+  for (let from = 0; from < changes.length; from += maxBeside) yield changes.slice(from, from + maxBeside);
 }

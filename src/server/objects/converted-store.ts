@@ -13,6 +13,7 @@ import {
   type StoreEvent,
   type StoreWatcher,
 } from "#store/store.ts";
+import { ConvertedEvents, type EventConversion } from "./converted-events.ts";
 import { codecOf, startsWith, textOf, toStoredBytes } from "./encode-once.ts";
 import { faultOf } from "./unreadable.ts";
 
@@ -20,9 +21,6 @@ import { faultOf } from "./unreadable.ts";
 const batchObjects = 50;
 const batchBytes = 128 << 10;
 const workers = 8;
-
-/** Events that wait for a webhook. With more, the cache starts over, and reads only the newest state. */
-const maxWaitingBytes = 32 << 20;
 
 /** A value of the store, wherever it is from. */
 type Valued = Pick<StoreEvent, "key" | "value" | "revision" | "fault">;
@@ -95,50 +93,25 @@ export class ConvertedStore implements Store {
 
   /** The previous values of events are not converted: caches have them. */
   watch(prefix: string, from: number, watcher: StoreWatcher): () => void {
-    const waiting: { readonly events: readonly StoreEvent[]; readonly revision: number }[] = [];
-    let bytes = 0;
-    let draining: Promise<void> | undefined;
-    let isOver = false;
-    const fail = (error: Error): void => {
-      if (!isOver) watcher.failed(error);
-      isOver = true;
+    const conversion: EventConversion = {
+      needs: (event) => this.#isForeign(event),
+      convert: (events) => this.#converted(events),
     };
-    const drain = async (): Promise<void> => {
-      while (waiting.length > 0 && !isOver) {
-        // All that have come meanwhile: one call of the webhook is cheaper than many.
-        const batches = waiting.splice(0);
-        bytes = 0;
-        const converted = await this.#converted(batches.flatMap(({ events }) => events));
-        let at = 0;
-        for (const { events, revision } of batches) {
-          if (isOver) return;
-          watcher.events(converted.slice(at, at + events.length), revision);
-          at += events.length;
-        }
-      }
-    };
+    const passing = new ConvertedEvents(conversion, watcher);
     const stop = this.#inner.watch(prefix, from, {
-      events: (events, revision) => {
-        if (!draining && events.every((event) => !this.#isForeign(event))) return watcher.events(events, revision);
-        waiting.push({ events, revision });
-        for (const { value } of events) bytes += value?.length ?? 0;
-        if (bytes > maxWaitingBytes) return fail(new Error("too many objects wait for their conversion"));
-        if (draining) return;
-        const late = drain()
-          .catch((error: unknown) => fail(error instanceof Error ? error : new Error(String(error))))
-          .finally(() => {
-            this.#late.delete(late);
-            draining = undefined;
-          });
-        draining = late;
-        this.#late.add(late);
-      },
-      failed: fail,
+      events: (events, revision) => this.#keepLate(passing.push(events, revision)),
+      failed: (error) => passing.fail(error),
     });
     return () => {
-      isOver = true;
+      passing.end();
       stop();
     };
+  }
+
+  #keepLate(converting: Promise<void> | undefined): void {
+    if (!converting) return;
+    this.#late.add(converting);
+    void converting.finally(() => this.#late.delete(converting));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

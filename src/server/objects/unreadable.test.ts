@@ -9,6 +9,7 @@ import { EncryptedStore } from "#server/encrypt/encrypted-store.ts";
 import { keyProvider } from "#server/encrypt/key-provider.ts";
 import { Transformer } from "#server/encrypt/provider.ts";
 import { openMemoryStore } from "#store/memory.ts";
+import { type Entry, type Store } from "#store/store.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Objects } from "./objects.ts";
 
@@ -90,3 +91,40 @@ test("every object is tried again, however many there are", async () => {
   assert.equal(cache.get({ namespace: "default", name: "s222" })?.data?.password, "b25l");
   assert.equal(cache.unreadable.size, 249);
 });
+
+test("a cache that is being filled again is not filled twice", async () => {
+  const clock = createVirtualClock();
+  const inner = openMemoryStore({ clock });
+  const writer = new Objects({ store: inner, clock, log: silentLog });
+  await writer.create(Secret, secret("a", "b25l"));
+  const state = { fault: new Error("the key is away") as Error | undefined, list: Promise.resolve() };
+  const store = new Proxy(inner, {
+    get(_, name: keyof Store) {
+      if (name === "get") return async (key: string) => withFault(await inner.get(key), state.fault);
+      if (name !== "list") return typeof inner[name] === "function" ? inner[name].bind(inner) : inner[name];
+      return async (prefix: string) => {
+        const found = await inner.list(prefix);
+        const entries = found.entries.map((entry) => withFault(entry, state.fault));
+        await state.list;
+        return { ...found, entries };
+      };
+    },
+  });
+  const cache = await new Objects({ store, clock, log: silentLog }).cache(Secret);
+  const told: string[] = [];
+  cache.subscribe(({ object }) => told.push(object.metadata.name));
+  const slow = Promise.withResolvers<void>();
+  Object.assign(state, { fault: undefined, list: slow.promise });
+
+  await clock.advance(30_000);
+  slow.resolve();
+  await cache.synced();
+  await writer.create(Secret, secret("b", "dHdv"));
+  const { revision } = await writer.create(Secret, secret("c", "dHdv"));
+  await cache.caughtUpTo(revision);
+
+  assert.deepEqual(told, ["a", "b", "c"]);
+});
+
+const withFault = <E extends Entry | undefined>(entry: E, fault: Error | undefined): E =>
+  entry && fault ? { ...entry, fault } : entry;

@@ -84,7 +84,8 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#isShortLived = resource.ttlSeconds !== undefined || resource.keptAsBytes === true;
     this.#history = new WatchHistory<T>({ store, codec: this.#codec, prefix: this.#prefix, ringLimits });
     this.#groups = new WatchGroups(resource, clock);
-    const readable = () => this.#restart(new Error("an object that could not be read before can be read now"));
+    // A cache that is being filled sees what has become readable anyway.
+    const readable = () => this.#isReady && this.#restart(new Error("an object that was unreadable can be read now"));
     this.#unreadable = new UnreadableObjects({ store, clock, readable });
     this.#feeds = this.#feedSource();
   }

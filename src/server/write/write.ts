@@ -57,7 +57,7 @@ export type WriteHook = (
 export interface Claim {
   /** Written in the same commit. */
   readonly beside?: Beside | undefined;
-  /** Takes back what the hook has changed in the object: the commit was refused because of `beside`. */
+  /** Takes back what the hook has changed in the object: it was not written. */
   undo?(): void;
   /** The write has ended. */
   end?(): void;

@@ -37,9 +37,13 @@ export function checkConverted(original: ApiObject, converted: unknown, apiVersi
 
 function expect(what: string, expected: unknown, received: unknown): void {
   if (expected === received) return;
-  const shown = truncateBytes(String(received ?? ""), 256);
+  const shown = shownValue(received);
   throw invalid(`returned invalid object at index 0: invalid ${what} (expected ${expected}, received ${shown})`);
 }
+
+/** A webhook may send anything, also objects that cannot be turned into text by `String`. */
+const shownValue = (value: unknown): string =>
+  truncateBytes(typeof value === "object" ? goType(value) : String(value ?? ""), 256);
 
 const identity = [
   ["name", "name"],
@@ -51,7 +55,7 @@ function checkIdentity(original: ApiObject["metadata"], sent: Json): void {
   for (const [field, shown] of identity) {
     const [before, after] = [original[field] ?? "", sent[field] ?? ""];
     if (before === after) continue;
-    const told = truncateBytes(String(after), 256);
+    const told = shownValue(after);
     throw invalid(`returned invalid object: must have the same ${shown}: ${before} != ${told}`);
   }
 }

@@ -29,7 +29,7 @@ test("withHooks() commits after the hooks, and ends each of them after that", as
   assert.deepEqual(seen, ["a", "b", "commit", "end a", "end b"]);
 });
 
-test("withHooks() ends the hooks of a commit that fails", async () => {
+test("withHooks() takes back and ends the hooks of a commit that fails", async () => {
   const { seen, hook } = recorder();
 
   await assert.rejects(
@@ -37,10 +37,10 @@ test("withHooks() ends the hooks of a commit that fails", async () => {
     { message: "no room" },
   );
 
-  assert.deepEqual(seen, ["a", "end a"]);
+  assert.deepEqual(seen, ["a", "undo a", "end a"]);
 });
 
-test("withHooks() ends the hooks before one that fails, and does not commit", async () => {
+test("withHooks() takes back and ends the hooks before one that fails, and does not commit", async () => {
   const { seen, hook } = recorder();
   const failing: WriteHook = () => Promise.reject(new Error("no address"));
 
@@ -49,7 +49,7 @@ test("withHooks() ends the hooks before one that fails, and does not commit", as
     { message: "no address" },
   );
 
-  assert.deepEqual(seen, ["a", "end a"]);
+  assert.deepEqual(seen, ["a", "undo a", "end a"]);
 });
 
 test("withHooks() lets the hooks choose again if another server was faster", async () => {

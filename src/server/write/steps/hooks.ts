@@ -23,9 +23,10 @@ export async function withHooks<R>(
       }
       return await commit(joined(claims));
     } catch (error) {
+      // The object may be written once more, under another name.
+      for (const { undo } of claims) undo?.();
       if (!(error instanceof BesideRefused)) throw error;
       if (attempt === maxAttempts) throw staleObject(about.write.resource, about.version.object.metadata.name ?? "");
-      for (const { undo } of claims) undo?.();
     } finally {
       for (const { end } of claims) end?.();
     }

@@ -28,7 +28,7 @@ interface Ref {
 type Matches = (pod: Pod) => boolean;
 
 /** The pods of each autoscaler. Two autoscalers for the same pods would fight, so neither gets them. */
-export class Selections {
+export class AutoscaledPods {
   readonly #pods: Informer<Pod>;
   /** By namespace and name: what each autoscaler selected the last time. */
   readonly #selectors = new Map<string, Map<string, Matches>>();
