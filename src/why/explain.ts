@@ -2,6 +2,7 @@ import { withAdmission } from "./admission.ts";
 import { explainBudget, explainQuota } from "./allowances.ts";
 import { explainAutoscaler } from "./autoscaler.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
+import { explainCertificateRequest } from "./certificate.ts";
 import { explainClaim } from "./claim.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
@@ -35,6 +36,8 @@ function explainObject(facts: Facts): Explanation {
       return explainBudget(facts.budget);
     case "autoscaler":
       return explainAutoscaler(facts.autoscaler);
+    case "certificate":
+      return explainCertificateRequest(facts.request);
     case "claim":
       return explainClaim(facts);
     case "object":

@@ -5,6 +5,7 @@ import { type StatefulSet } from "#api/apps/stateful-set.ts";
 import { type HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-autoscaler.ts";
 import { type CronJob } from "#api/batch/cron-job.ts";
 import { type Job } from "#api/batch/job.ts";
+import { type CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
 import { type Node } from "#api/core/node.ts";
 import { type PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
 import { type PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
@@ -34,6 +35,7 @@ type FactsOfObject =
   | { readonly about: "quota"; readonly quota: ResourceQuota }
   | { readonly about: "budget"; readonly budget: PodDisruptionBudget }
   | { readonly about: "autoscaler"; readonly autoscaler: HorizontalPodAutoscaler }
+  | { readonly about: "certificate"; readonly request: CertificateSigningRequest }
   | ({ readonly about: "claim" } & ClaimFacts)
   | ({ readonly about: "object" } & ObjectFacts)
   | ({ readonly about: "absent" } & AbsentFacts);

@@ -7,6 +7,7 @@ import { CronJob } from "#api/batch/cron-job.ts";
 import { parseCronSchedule } from "#api/batch/cron-schedule.ts";
 import { nextDueMs } from "#api/batch/cron-times.ts";
 import { Job } from "#api/batch/job.ts";
+import { CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
 import { Lease } from "#api/coordination/lease.ts";
 import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
@@ -87,6 +88,8 @@ async function gatherFor(
       return { about: "budget", budget: object as PodDisruptionBudget };
     case HorizontalPodAutoscaler.schema:
       return { about: "autoscaler", autoscaler: object as HorizontalPodAutoscaler };
+    case CertificateSigningRequest.schema:
+      return { about: "certificate", request: object as CertificateSigningRequest };
     case PersistentVolumeClaim.schema: {
       const claim = object as PersistentVolumeClaim;
       return { about: "claim", ...(await gatherClaim(gatherer.claimReader, claim)) };
