@@ -635,6 +635,20 @@ const cases: readonly Case[] = [
     says: /ConfigMap cm cannot be removed because 1 finalizer holds it: x\/y/,
   },
   {
+    name: "an object that a finalizer of Kubernetes itself holds",
+    facts: {
+      about: "object",
+      nowMs,
+      resource: ConfigMap,
+      object: build(ConfigMap, {
+        metadata: { name: "cm", namespace: "default", deletionTimestamp: ago(9), finalizers: ["foregroundDeletion"] },
+      }),
+    },
+    hop: undefined,
+    says: /ConfigMap cm cannot be removed because 1 finalizer holds it: foregroundDeletion/,
+    advice: /^It stays until the objects that it owns are gone.*$/,
+  },
+  {
     name: "nothing about an object of another kind, except that it exists",
     facts: {
       about: "object",

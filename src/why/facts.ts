@@ -72,6 +72,8 @@ export interface ClaimFacts {
   readonly storageClass: StorageClass | undefined;
   /** The volume that the claim names. */
   readonly volume: PersistentVolume | undefined;
+  /** Some volumes of its class, for a claim that waits and names none. */
+  readonly candidates: readonly PersistentVolume[];
   /** The pods that use the claim. */
   readonly pods: readonly Pod[];
 }

@@ -62,7 +62,8 @@ async function gatherFor(
   { object, nowMs }: { readonly object: ApiObject; readonly nowMs: number },
 ): Promise<Facts> {
   const { schema } = resource;
-  if (object.metadata.deletionTimestamp && schema !== Pod.schema) return { about: "object", nowMs, resource, object };
+  const hasOwnEnd = schema === Pod.schema || schema === PersistentVolumeClaim.schema;
+  if (object.metadata.deletionTimestamp && !hasOwnEnd) return { about: "object", nowMs, resource, object };
   switch (schema) {
     case Pod.schema:
       return { about: "pod", ...(await gatherer.pod(object as Pod)) };
