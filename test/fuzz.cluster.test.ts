@@ -140,6 +140,8 @@ async function ask(cluster: TestCluster, damaged: Damaged): Promise<{ code: numb
   const text = Buffer.concat(wire.chunks).toString();
   if (code >= 500 && !text.includes("Too large resource version"))
     return { code, fault: `${code}: ${text}\n${lastStack}` };
+  // As upstream, pages outside of the API are missing like those of any other server.
+  if (code === 404 && text === "404 page not found\n" && !/^\/api(\/|$)/.test(damaged.path)) return { code };
   return isStatus(wire.contentType, text) ? { code } : { code, fault: `${code} is not a Status: ${text}` };
 }
 

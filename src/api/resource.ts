@@ -75,6 +75,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly storedAs?: StoredAs<T> | undefined;
   /** How a webhook converts its objects to and from other versions; undefined if the versions convert by themselves. */
   readonly conversion?: Conversion | undefined;
+  /** Another server serves it: there is no local copy, and that server may not answer. */
+  readonly isRemote?: true;
   /** It has no protobuf form. */
   readonly isJsonOnly?: boolean;
   /** Why no object can be created any more; undefined while it can. */

@@ -26,6 +26,8 @@ export interface ApiCall {
   readonly contentType: string | undefined;
   /** A JSON value, possibly with shared parts. */
   readonly body: unknown;
+  /** The caller wants to know only that it worked. */
+  readonly ignoresResult?: true;
 }
 
 /** The difference between a network connection and a call within the process. */
@@ -153,6 +155,7 @@ const deleteCollectionCall = (resource: Resource, options: ListCallOptions & Del
   query: listQuery(options),
   contentType: json,
   body: deleteOptions(options),
+  ignoresResult: true,
 });
 
 /** `/api/v1/namespaces/default/pods/web/log`; the collection if there is no name. */

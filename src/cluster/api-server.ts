@@ -1,4 +1,5 @@
 import { allResources } from "#api/all.ts";
+import { APIService } from "#api/apiregistration/api-service.ts";
 import { Service } from "#api/core/service.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { IPAddress } from "#api/networking/ip-address.ts";
@@ -7,10 +8,7 @@ import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { localClient } from "#client/transport/local.ts";
-import { type Clock } from "#lib/async/clock.ts";
-import { type SigningKey } from "#lib/crypto/jwt.ts";
 import { type Random } from "#lib/data/random.ts";
-import { type Log } from "#lib/process/log.ts";
 import { Metrics } from "#lib/process/metrics.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
@@ -21,77 +19,59 @@ import type { PluginConfigs } from "#server/admission/config/admission-configura
 import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { checkSelectors } from "#server/admission/devices/selector-hook.ts";
 import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
-import { followPolicies } from "#server/admission/policies/types/follow-policies.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { checkConditions } from "#server/admission/webhooks/check-conditions.ts";
 import { NodePortClaim } from "#server/allocate/node-port-claim.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import type { ServerAudit } from "#server/audit/auditor.ts";
-import { anonymous } from "#server/authenticate/anonymous.ts";
-import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
-import { clientCertificate } from "#server/authenticate/client-certificate.ts";
-import { inProcess } from "#server/authenticate/in-process.ts";
-import { LegacyTokenUses } from "#server/authenticate/legacy-token-uses.ts";
-import { serviceAccountTokens } from "#server/authenticate/service-account.ts";
+import { type LegacyTokenUses } from "#server/authenticate/legacy-token-uses.ts";
 import { splitServiceAccountName } from "#server/authenticate/service-account-claims.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { controllerRoleTexts } from "#server/authorize/bootstrap/bootstrap-controllers.ts";
-import { createLoopback } from "#server/authorize/loopback.ts";
 import { mayCreate } from "#server/authorize/may-create.ts";
-import { createNodeAuthorizer } from "#server/authorize/node.ts";
-import { privileged } from "#server/authorize/privileged.ts";
-import { createRbac } from "#server/authorize/rbac.ts";
 import { createExplainRefusal } from "#server/authorize/roles-that-allow.ts";
-import { volumeRelations } from "#server/authorize/volume-relations.ts";
 import { checkDefinitions } from "#server/custom/definition-hook.ts";
-import { followDefinitions } from "#server/custom/follow-definitions.ts";
+import { ApiOrder } from "#server/discovery/api-order.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
 import { Health } from "#server/discovery/health.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
 import { createOpenApi } from "#server/discovery/openapi.ts";
 import { type Endpoint } from "#server/dispatch.ts";
 import type { Encryption } from "#server/encrypt/encryption.ts";
+import type { ClientIdentity } from "#server/extension/connections.ts";
 import { assembleFairness, defaultInFlight, type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { answerFlowDumps } from "#server/flowcontrol/dump.ts";
 import { type FlowControl } from "#server/flowcontrol/flow-control.ts";
+import { type NodeUsageOptions, openNodeUsage } from "#server/node-usage.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
+import { RemoteRoutes } from "#server/remote-routes.ts";
 import { answerBackup } from "#server/request/backup.ts";
 import { Deadlines } from "#server/request/deadlines.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
 import { type ApiServer, createApiServer, type ServerDeps } from "#server/server.ts";
-import { serviceEndpoint } from "#server/streams/proxy-target.ts";
 import { bindingEndpoint } from "#server/subresources/binding.ts";
 import { evictionEndpoint } from "#server/subresources/eviction.ts";
 import { finalizeEndpoint } from "#server/subresources/finalize.ts";
 import { reviewEndpoints, tokenEndpoint } from "#server/subresources/reviews.ts";
 import { scaleOf, setScale } from "#server/subresources/scale.ts";
 import { openIdConfiguration, openIdKeys } from "#server/subresources/token-request.ts";
-import type { ReadNodeMetrics } from "#server/usage/usage-scraper.ts";
-import type { ResolveService } from "#server/webhook/target.ts";
 import { type WriteDeps } from "#server/write/write.ts";
 import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { RevisionTraces } from "#trace/revision-traces.ts";
 import { type Trace } from "#trace/trace.ts";
-import { openNodeUsage } from "./node-usage.ts";
-import { type AccountSettings, defaultIssuer } from "./security/account-settings.ts";
-import { type LoadedSecurity } from "./security/load-security.ts";
+import { type AccountSettings } from "./security/account-settings.ts";
+import { type AssembledSecurity, assembleSecurity, type SecurityOptions } from "./security/assemble-security.ts";
+import { serviceResolver, startFollowers } from "./start-followers.ts";
 
-export interface AssembleOptions {
+export interface AssembleOptions extends SecurityOptions, NodeUsageOptions {
   readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly random: Random;
   /** Makes the uids of objects; random by default. */
   newUid?(): string;
-  /** Signs service-account tokens. */
-  readonly signingKey: SigningKey;
   readonly serverAddress: string;
-  readonly tokens?: readonly TokenAuthenticator[];
-  /** Who may call and what they may do, if it is not the default. */
-  readonly security?: LoadedSecurity;
   readonly serviceRanges?: ServiceRanges;
   /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
   readonly eventTtlSeconds?: number | undefined;
@@ -101,8 +81,6 @@ export interface AssembleOptions {
   readonly resources?: readonly Resource[];
   /** Adds subresources, such as streams to kubelets; called with what the built-in ones get. */
   subresources?(deps: WriteDeps & { readonly authorizers: readonly Authorizer[] }): ReadonlyMap<string, Endpoint>;
-  /** Reads what nodes report about their usage. Without it, `metrics.k8s.io` is not served. */
-  nodeMetrics?(objects: Objects): Promise<ReadNodeMetrics>;
   /** Paths that are not about a resource, by their first segment. */
   readonly paths?: NonResourceDeps["more"];
   /** Where the scheduler keeps its decisions for `orlop why`. */
@@ -113,6 +91,8 @@ export interface AssembleOptions {
   readonly inFlight?: InFlightOptions | undefined;
   /** Encrypts values in the store; by default, they are not encrypted. */
   readonly encryption?: Encryption | undefined;
+  /** The certificate by which extension servers know this one. Without it, they do not believe who the caller is. */
+  readonly extensionIdentity?: () => ClientIdentity;
   /** Records requests; by default, none are recorded. */
   readonly audit?: ((metrics: Metrics) => ServerAudit) | undefined;
   /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
@@ -129,6 +109,8 @@ export interface AssembledServer extends AsyncDisposable {
   readonly recorder: TraceRecorder;
   readonly resources: ResourceRegistry;
   readonly metrics: Metrics;
+  /** What other servers serve. */
+  readonly remote: RemoteRoutes;
   /** Priority and fairness; undefined if it is off. */
   readonly flowControl: FlowControl | undefined;
   /** The uses of tokens in Secrets, which somebody must write down. */
@@ -151,29 +133,25 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const metrics = new Metrics();
   const objects = openObjects(options, { metrics, traces });
   const informers = objects.informers();
-  const resources = new ResourceRegistry(options.resources ?? allResources);
-  const usage = openNodeUsage(options, { objects, informers, resources });
+  const usage = openNodeUsage(options, { objects, informers });
+  const resources = new ResourceRegistry([...(options.resources ?? allResources), ...usage.kinds]);
   const security = assembleSecurity(options, informers);
   const inFlight = options.inFlight ?? defaultInFlight;
   const { loopback: loopbackUser } = security;
   const fair = { clock, objects, informers, resources, metrics, loopback: loopbackUser };
   const { flowControl, fairness } = assembleFairness(inFlight, fair);
   const health = new Health();
-  const { computed } = usage;
-  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health, computed };
+  const own = { remote: new RemoteRoutes(), computed: usage.computed };
+  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health, ...own };
   const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
   const audit = options.audit?.(metrics);
   const server = createApiServer({ ...serverDeps(options, parts, security), ...limits, audit });
   await startInformers(informers, health);
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
   const loopback = clientFor(loopbackUser);
-  const { log, onQueue } = options;
-  const definitionsSeen = health.step("crd-informer-synced");
-  const own = { informers, resources, clock, log, client: loopback, ...(onQueue ? { onQueue } : {}) };
-  const resolveService = serviceResolver(objects);
-  const custom = await followDefinitions({ ...own, metrics, resolveService, forget: (one) => objects.forget(one) });
-  definitionsSeen();
-  const policies = followPolicies(own);
+  const { log, onQueue, extensionIdentity: identity } = options;
+  const following = { ...parts, clock, log, client: loopback, identity, ...(onQueue ? { onQueue } : {}) };
+  const followers = await startFollowers(following);
   return {
     ...parts,
     server,
@@ -181,8 +159,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
     clientFor,
     loopback,
     async [Symbol.asyncDispose]() {
-      await policies[Symbol.asyncDispose]();
-      await custom[Symbol.asyncDispose]();
+      await followers[Symbol.asyncDispose]();
       await usage[Symbol.asyncDispose]();
       await objects[Symbol.asyncDispose]();
       await audit?.[Symbol.asyncDispose]();
@@ -202,10 +179,9 @@ async function startInformers(informers: Informers, health: Health): Promise<voi
 /** The parts that the server is built from. */
 type Parts = Pick<
   AssembledServer,
-  "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf" | "health"
+  "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf" | "health" | "remote"
 > &
   Pick<ServerDeps, "computed">;
-type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(
   { store: plain, clock, log, newUid, freezesShared, eventTtlSeconds, encryption }: AssembleOptions,
@@ -225,7 +201,7 @@ function openObjects(
 function serverDeps(
   options: AssembleOptions,
   parts: Parts,
-  security: Security,
+  security: AssembledSecurity,
 ): Omit<ServerDeps, "fairness" | "deadlines"> {
   const { clock, log } = options;
   const { informers } = parts;
@@ -252,7 +228,7 @@ function serverDeps(
 }
 
 /** What every write needs: admission, the objects, and the hooks between the two. */
-function writeDeps(options: AssembleOptions, parts: Parts, security: Security): WriteDeps {
+function writeDeps(options: AssembleOptions, parts: Parts, security: AssembledSecurity): WriteDeps {
   const { clock, random, admission, serviceRanges = defaultServiceRanges } = options;
   const { objects, informers, resources, metrics, recorder } = parts;
   const { authorizers, rbac } = security;
@@ -293,12 +269,6 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
   };
 }
 
-/** Where webhooks of services are. */
-const serviceResolver =
-  (objects: Objects): ResolveService =>
-  (service, turn) =>
-    serviceEndpoint(objects, service, turn);
-
 function cutCounter(metrics: Metrics): (resource: Resource) => void {
   const help = "Watchers ended because they fell so far behind that their history is gone.";
   const cuts = metrics.counter("apiserver_terminated_watchers_total", help, ["group", "resource"]);
@@ -316,49 +286,9 @@ function componentOf({ name }: UserInfo): string {
   return name.startsWith("system:kube-") ? name.slice("system:".length) : "";
 }
 
-const accountsOf = ({ security, signingKey: key }: AssembleOptions): AccountSettings =>
-  security?.accounts(key) ?? {
-    issuers: [defaultIssuer],
-    audiences: [defaultIssuer],
-    key,
-    keys: [key],
-    jwksUri: `${defaultIssuer}/openid/v1/jwks`,
-    extendsExpiration: true,
-  };
-
-/** Authenticators and authorizers, each list in the order in which it is asked. */
-function assembleSecurity(options: AssembleOptions, informers: Informers) {
-  const { clock, tokens = [], security } = options;
-  const settings = accountsOf(options);
-  const { audiences } = settings;
-  const uses = new LegacyTokenUses();
-  const accounts = serviceAccountTokens({ informers, clock, uses, ...settings });
-  const before = [...tokens, ...(security?.staticTokens ?? [])];
-  const allTokens = [...before, accounts, ...(security?.otherTokens({ informers, clock, audiences }) ?? [])];
-  const rbac = createRbac({ informers });
-  const loopback = createLoopback();
-  const builtIn = { Node: createNodeAuthorizer({ informers, volumes: volumeRelations(informers) }), RBAC: rbac };
-  const unknown = security ? security.anonymous : anonymous();
-  return {
-    accounts: settings,
-    tokenUses: uses,
-    tokens: allTokens,
-    rbac,
-    loopback: loopback.user,
-    authenticators: [
-      inProcess,
-      ...(security?.frontProxy ? [security.frontProxy.authenticator] : []),
-      clientCertificate,
-      ...allTokens.map(bearer),
-      ...(unknown ? [unknown] : []),
-    ],
-    authorizers: [loopback.authorizer, privileged, ...(security?.authorizers(builtIn) ?? [builtIn.Node, builtIn.RBAC])],
-  };
-}
-
 function subresourceEndpoints(
   { clock, subresources }: AssembleOptions,
-  { write, informers, security }: { write: WriteDeps; informers: Informers; security: Security },
+  { write, informers, security }: { write: WriteDeps; informers: Informers; security: AssembledSecurity },
 ): ReadonlyMap<string, Endpoint> {
   const { accounts, authorizers } = security;
   const [issuer = ""] = accounts.issuers;
@@ -379,7 +309,7 @@ async function storeFault(store: Store): Promise<string | undefined> {
 
 function nonResourceDeps(
   { serverAddress, paths, store, verdicts, encryption }: AssembleOptions,
-  { resources, metrics, recorder, flowControl, health }: Parts,
+  { resources, metrics, recorder, flowControl, health, informers, remote }: Parts,
   { issuers: [issuer = ""], jwksUri, keys }: AccountSettings,
 ): NonResourceDeps {
   health.add({ name: "etcd", check: () => storeFault(store) });
@@ -390,8 +320,9 @@ function nonResourceDeps(
   const seeing = answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) });
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
-    discovery: createDiscovery(resources),
-    openApi: createOpenApi(resources),
+    discovery: createDiscovery({ resources, remote, order: new ApiOrder(informers.of(APIService)) }),
+    openApi: createOpenApi(resources, remote),
+    remote,
     metrics,
     health,
     tokenIssuer: () => ({

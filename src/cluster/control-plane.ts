@@ -13,10 +13,10 @@ import { replaceFile } from "#lib/fs/replace-file.ts";
 import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
 import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
-import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { registerOwnApis } from "#server/aggregation/register-own-apis.ts";
 import { runServiceRepair } from "#server/allocate/repair.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import type { AuditOptions } from "#server/audit/open-audit.ts";
@@ -38,6 +38,7 @@ import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
 import type { SecurityOptions } from "./security/options.ts";
+import { ownProxySubject, withOwnProxy } from "./security/own-proxy.ts";
 import { publishTrust, type Trust } from "./security/publish-trust.ts";
 
 export interface ControlPlaneOptions {
@@ -105,7 +106,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const admission = await readAdmission(options.admission);
-  controllersThatRun(options.controllers);
+  await controllersThatRun(options.controllers);
   const encryption = opened.use(await encryptionFor(options));
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
@@ -163,6 +164,9 @@ interface ApiParts extends Pick<AssembleOptions, "store" | "admission" | "encryp
 
 function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: ApiParts): Promise<AssembledServer> {
   const { clock, log, random, host, port, tracing = true } = options;
+  const asProxy = certificates.issue(({ frontProxyAuthority: authority }) =>
+    issueClientCertificate({ authority }, clock, ownProxySubject),
+  );
   const towardsNodes = certificates.issue((current) => issueClientCertificate(current, clock, nodeClient));
   const node = () => credentialsOf(certificates, towardsNodes);
   return assembleApiServer({
@@ -176,6 +180,7 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     eventTtlSeconds: options.eventTtlSeconds,
     tracing,
     inFlight: options.inFlight,
+    extensionIdentity: () => ({ key: asProxy.current.key, cert: asProxy.current.certificate }),
     subresources: (deps) => streamEndpoints({ ...deps, log, node }),
     nodeMetrics: async (objects) => (await import("#server/usage/read-kubelet.ts")).kubeletMetrics(objects, node),
   });
@@ -288,7 +293,7 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
 
 const trustOf = ({ pki }: Certificates, { frontProxy }: LoadedSecurity): Trust => ({
   clientCa: pki.authority.certificate,
-  frontProxy,
+  frontProxy: withOwnProxy(frontProxy, pki.frontProxyAuthority.certificate),
 });
 
 interface Running {
@@ -317,6 +322,16 @@ async function keepAnnounced(
   }
 }
 
+/** Clients may expect an APIService of every group, so the server is ready when they are there. */
+function readyWhenRegistered({ health }: AssembledServer): () => void {
+  let isRegistered = false;
+  const check = () => (isRegistered ? undefined : "missing APIService");
+  health.addReady({ name: "autoregister-completion", check });
+  return () => {
+    isRegistered = true;
+  };
+}
+
 async function runComponents(
   options: ControlPlaneOptions,
   { api, port, certificates, verdicts, security, signal }: Running,
@@ -327,6 +342,7 @@ async function runComponents(
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
   const own = { informers, clock, log, client: api.loopback };
+  const registered = readyWhenRegistered(api);
   const place = placeOf(options, port);
   const announced = place ? announcedObjects(place, rangesOf(options).cidrs) : [];
   const isShared = store !== "sqlite" && store !== "memory";
@@ -337,14 +353,16 @@ async function runComponents(
     once("kube-controller-manager", api.clientFor(controllerManagerUser), controllers),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
+    (ended) => registerOwnApis({ ...own, resources: api.resources, registered }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
     (ended) => runServiceRepair({ ...own, objects: api.objects, range: rangesOf(options).nodePorts }, ended),
     (ended) => api.tokenUses.run(own, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),
-    once("kube-scheduler", schedulerClient, (ended) =>
-      runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
-    ),
+    once("kube-scheduler", schedulerClient, async (ended) => {
+      const { runScheduler } = await import("#scheduler/scheduler.ts");
+      await runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended);
+    }),
   ]);
 }

@@ -1,12 +1,12 @@
-import { controllerNames, runControllers } from "#controllers/all.ts";
 import { chooseControllers } from "#controllers/choose-controllers.ts";
-import { type NodeLifecycleOptions } from "#controllers/node/plan-node-health.ts";
-import { type LegacyTokenOptions } from "#controllers/tokens/legacy-token-cleaner.ts";
+import type { NodeLifecycleOptions } from "#controllers/node/plan-node-health.ts";
+import type { LegacyTokenOptions } from "#controllers/tokens/legacy-token-cleaner.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Task } from "#lib/async/tasks.ts";
 import { type JwtPart, type SigningKey, signJwt } from "#lib/crypto/jwt.ts";
 import { type Log } from "#lib/process/log.ts";
 import { QueueMeters } from "#runtime/queue-meters.ts";
+import type { RunDeps } from "#runtime/run-reconciler.ts";
 import { type AssembledServer } from "./api-server.ts";
 import { type Certificates } from "./certificates.ts";
 import { type ElectionOptions } from "./elect.ts";
@@ -35,9 +35,15 @@ export interface ControllersParts {
   readonly clusterCidr?: string | undefined;
 }
 
-/** Which controllers run. Throws if the choice makes no sense. */
-export const controllersThatRun = ({ choice = ["*"] }: ControllerSettings = {}): ((controller: string) => boolean) =>
-  chooseControllers(choice, controllerNames);
+/** Controllers are loaded while the server answers already: they are a fifth of the code. */
+const load = () => import("#controllers/all.ts");
+
+/** Which controllers run. Rejects if the choice makes no sense. */
+export async function controllersThatRun({
+  choice,
+}: ControllerSettings = {}): Promise<(controller: string) => boolean> {
+  return choice ? chooseControllers(choice, (await load()).controllerNames) : () => true;
+}
 
 /** The controllers of a control plane, each as its own user. */
 export function controllersTask(settings: ControllerSettings, parts: ControllersParts): Task {
@@ -48,22 +54,20 @@ export function controllersTask(settings: ControllerSettings, parts: Controllers
     informers: api.informers,
     recorder: api.recorder,
     kinds: api.resources,
+    remoteKinds: api.remote,
     ...{ clock, log, legacyTokens, nodeLifecycle },
     ...(clusterCidr ? { clusterCidr } : {}),
     rootCa: certificates.pki.authority.certificate,
     signer: { authority: () => certificates.pki.authority, ...(durationMs === undefined ? {} : { durationMs }) },
     signToken: (claims: JwtPart) => signJwt(key, claims),
     clientFor: (account: string) => api.clientFor(controllerUser(account)),
-    runs: controllersThatRun(settings),
+    onQueue: ((name, queue) => {
+      queue.meter = meters.of(name);
+    }) satisfies RunDeps["onQueue"],
   };
-  return (signal) =>
-    runControllers(
-      {
-        ...deps,
-        onQueue(name, queue) {
-          queue.meter = meters.of(name);
-        },
-      },
-      signal,
-    );
+  return async (signal) => {
+    const runs = await controllersThatRun(settings);
+    const { runControllers } = await load();
+    await runControllers({ ...deps, runs }, signal);
+  };
 }

@@ -2,7 +2,7 @@ import { allResources } from "#api/all.ts";
 import { type Client } from "#client/client.ts";
 import { runTogether } from "#lib/async/tasks.ts";
 import { type JwtPart } from "#lib/crypto/jwt.ts";
-import { fixedKinds, type Kinds } from "#runtime/kinds.ts";
+import { fixedKinds, type Kinds, noRemoteKinds, type RemoteKinds } from "#runtime/kinds.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { autoscalerController } from "./autoscaler/autoscaler.ts";
 import { approvingController } from "./certificates/approving.ts";
@@ -58,6 +58,8 @@ export interface ControllerOptions extends NodeIpamOptions {
   readonly nodeLifecycle?: NodeLifecycleOptions | undefined;
   /** Every kind that is currently served; default: the built-in ones. */
   readonly kinds?: Kinds;
+  /** Those that other servers serve; default: none. */
+  readonly remoteKinds?: RemoteKinds;
 }
 
 const builtIn = fixedKinds(allResources);
@@ -149,8 +151,8 @@ const storage: readonly Row[] = [
   ],
 ];
 
-const namespaces = ({ kinds = builtIn }: ControllerOptions): readonly Row[] => [
-  ["namespace-controller", "namespace-controller", namespaceController(() => kinds.all())],
+const namespaces = ({ kinds = builtIn, remoteKinds = noRemoteKinds }: ControllerOptions): readonly Row[] => [
+  ["namespace-controller", "namespace-controller", namespaceController({ kinds, remoteKinds })],
   ["resourcequota-controller", "resourcequota-controller", resourceQuotaController(kinds)],
   ["horizontal-pod-autoscaler-controller", "horizontal-pod-autoscaler", autoscalerController(() => kinds.all())],
   ["disruption-controller", "disruption-controller", disruptionController(() => kinds.all()), "controllermanager"],
@@ -191,10 +193,10 @@ export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOpti
 
 /** Runs the controllers until the signal fires. */
 export async function runControllers(deps: ControllersDeps, signal: AbortSignal): Promise<void> {
-  const { kinds = builtIn, clientFor } = deps;
+  const { kinds = builtIn, remoteKinds = noRemoteKinds, clientFor } = deps;
   const runs = (controller: string): boolean => deps.runs?.(controller) ?? true;
   const collect = (stop: AbortSignal) =>
-    runGarbageCollector({ ...deps, kinds, client: clientFor("generic-garbage-collector") }, stop);
+    runGarbageCollector({ ...deps, kinds, remoteKinds, client: clientFor("generic-garbage-collector") }, stop);
   await runTogether(signal, [
     ...reconcilers(deps)
       .filter(([controller]) => runs(controller))

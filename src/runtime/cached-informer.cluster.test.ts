@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Namespace } from "#api/core/namespace.ts";
-import { badRequest } from "#api/status.ts";
+import { badRequest, internalError } from "#api/status.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
@@ -123,21 +123,22 @@ test("after 410 the informer starts over and reports what it missed", async () =
   assert.deepEqual(names(informer), ["b", "c", "d"]);
 });
 
-test("a server without initial events is listed instead", async () => {
-  const { api, client, clock, informers } = await setup();
-  await using _ = informers;
-  api.intercept = ({ query }) => {
-    if (query.includes("sendInitialEvents")) throw badRequest("unknown option");
-  };
-  await client.create(Widget, widget("a"));
-  const informer = informers.of(Widget);
+for (const fault of [badRequest("unknown option"), internalError(new Error("the store is too old"))])
+  test(`a server that answers initial events with ${fault.code} is listed instead`, async () => {
+    const { api, client, clock, informers } = await setup();
+    await using _ = informers;
+    api.intercept = ({ query }) => {
+      if (query.includes("sendInitialEvents")) throw fault;
+    };
+    await client.create(Widget, widget("a"));
+    const informer = informers.of(Widget);
 
-  await clock.advance(1000);
-  await client.create(Widget, widget("b"));
-  await clock.settle();
+    await clock.advance(1000);
+    await client.create(Widget, widget("b"));
+    await clock.settle();
 
-  assert.deepEqual(names(informer), ["a", "b"]);
-});
+    assert.deepEqual(names(informer), ["a", "b"]);
+  });
 
 test("an informer keeps retrying while the server fails", async () => {
   const { api, client, clock, informers } = await setup();

@@ -12,3 +12,11 @@ export const fixedKinds = (resources: readonly Resource[]): Kinds => ({
   all: () => resources,
   subscribe: () => () => undefined,
 });
+
+/** Kinds that other servers serve, as those describe them: each in the version that its server prefers. */
+export interface RemoteKinds extends Kinds {
+  /** Groups and versions whose servers do not say what they serve. */
+  undescribed(): readonly string[];
+}
+
+export const noRemoteKinds: RemoteKinds = { ...fixedKinds([]), undescribed: () => [] };

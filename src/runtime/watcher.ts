@@ -91,9 +91,12 @@ async function* streamFrom<T extends ApiObject>(source: ListWatch<T>, signal: Ab
   }
 }
 
-/** A server that does not support `sendInitialEvents` refuses it; any other failure is retried. */
+/**
+ * A server that does not support `sendInitialEvents` refuses it, or fails if its store is too old for it. Any other
+ * failure is retried.
+ */
 const cannotStream = (error: unknown): boolean =>
-  error instanceof StatusError && (error.code === 400 || error.code === 422);
+  error instanceof StatusError && (error.code === 400 || error.code === 422 || error.code === 500);
 
 const versionOf = (event: WatchEvent<ApiObject>): string =>
   event.type === "BOOKMARK" ? event.resourceVersion : (event.object.metadata.resourceVersion ?? "");

@@ -5,6 +5,7 @@ import { listObjects, seen } from "./endpoints/list.ts";
 import { revisionOf } from "./endpoints/list-options.ts";
 import { watchObjects } from "./endpoints/watch.ts";
 import { type WatchCache } from "./objects/watch-cache.ts";
+import { type RemoteRoutes } from "./remote-routes.ts";
 import { type Answer, type Context, type Next, type RequestInfo } from "./request/pipeline.ts";
 import { readScale, writeScale } from "./subresources/scale.ts";
 import { createEndpoint } from "./write/create.ts";
@@ -25,6 +26,8 @@ export interface DispatchDeps extends WriteDeps {
   readonly computed: ReadonlyMap<string, Endpoint>;
   /** Serves paths that are not about a resource; undefined if there is nothing at the path. */
   nonResource(context: Context): Answer | undefined | Promise<Answer | undefined>;
+  /** What other servers answer. */
+  readonly remote: RemoteRoutes;
 }
 
 /** Maps a request to the endpoint that serves it. */
@@ -34,7 +37,7 @@ export function dispatch(deps: DispatchDeps): Next {
     const { info } = context;
     if (!info.isResource) return toPath(deps, context);
     const resource = deps.resources.find(info.group, info.version, info.resource);
-    if (!resource) return noSuchPath();
+    if (!resource) return deps.remote.resource(context) ?? noSuchPath();
     return toResource(deps, placed(context, resource), resource);
   };
 }

@@ -29,3 +29,22 @@ for (const apiVersion of ["autoscaling/v3", "v1", "apps/v1", "", "/", "a/b/c"]) 
   test(`the registry does not convert an autoscaler to ${JSON.stringify(apiVersion)}`, () =>
     assert.equal(registry.convert(autoscalersV1, older, apiVersion), undefined));
 }
+
+test("a hidden group and version is served by somebody else until it is shown again", () => {
+  const own = new ResourceRegistry(allResources);
+  let changes = 0;
+  own.subscribe(() => changes++);
+  own.hide("autoscaling/v1");
+  own.hide("autoscaling/v1");
+  const before = own.find("autoscaling", "v1", "horizontalpodautoscalers");
+  own.add(autoscalersV1);
+
+  assert.deepEqual([before, own.ofGroupVersion("autoscaling/v1"), changes], [undefined, [], 1]);
+  assert(own.all().includes(HorizontalPodAutoscaler) && !own.all().includes(autoscalersV1));
+  own.show("autoscaling/v1");
+  assert.equal(own.find("autoscaling", "v1", "horizontalpodautoscalers"), autoscalersV1);
+  own.hide("autoscaling/v1");
+  own.remove(autoscalersV1);
+  own.show("autoscaling/v1");
+  assert.equal(own.find("autoscaling", "v1", "horizontalpodautoscalers"), undefined);
+});

@@ -11,12 +11,18 @@ export interface InVersion {
 export class ResourceRegistry {
   readonly #byPath = new Map<string, Resource>();
   readonly #byGroupVersion = new Map<string, Set<Resource>>();
+  /** The Resources of groups and versions that another server answers for, by path. */
+  readonly #hidden = new Map<string, Map<string, Resource>>();
   readonly #handlers = new Set<() => void>();
   #generation = 0;
   #all: readonly Resource[] | undefined;
   readonly #equivalents = new Map<Resource, readonly Resource[]>();
 
+  /** What this server serves by itself, whatever is stored. */
+  readonly builtIn: readonly Resource[];
+
   constructor(resources: readonly Resource[]) {
+    this.builtIn = resources;
     for (const resource of resources) this.add(resource);
   }
 
@@ -27,24 +33,51 @@ export class ResourceRegistry {
 
   /** Takes the place of a Resource with the same group, version and plural name. */
   add(resource: Resource): void {
+    const groupVersion = apiVersionOf(resource);
     const path = pathOf(resource.group, resource.version, resource.plural);
+    const hidden = this.#hidden.get(groupVersion);
+    if (hidden) return void hidden.set(path, resource);
     const old = this.#byPath.get(path);
-    if (old) this.#byGroupVersion.get(apiVersionOf(old))?.delete(old);
+    if (old) this.#byGroupVersion.get(groupVersion)?.delete(old);
     this.#byPath.set(path, resource);
-    const siblings = this.#byGroupVersion.get(apiVersionOf(resource));
+    const siblings = this.#byGroupVersion.get(groupVersion);
     if (siblings) siblings.add(resource);
-    else this.#byGroupVersion.set(apiVersionOf(resource), new Set([resource]));
+    else this.#byGroupVersion.set(groupVersion, new Set([resource]));
     this.#changed();
   }
 
   remove(resource: Resource): void {
+    const groupVersion = apiVersionOf(resource);
     const path = pathOf(resource.group, resource.version, resource.plural);
+    const hidden = this.#hidden.get(groupVersion);
+    if (hidden?.get(path) === resource) hidden.delete(path);
     if (this.#byPath.get(path) !== resource) return;
     this.#byPath.delete(path);
-    const siblings = this.#byGroupVersion.get(apiVersionOf(resource));
+    const siblings = this.#byGroupVersion.get(groupVersion);
     siblings?.delete(resource);
-    if (siblings?.size === 0) this.#byGroupVersion.delete(apiVersionOf(resource));
+    if (siblings?.size === 0) this.#byGroupVersion.delete(groupVersion);
     this.#changed();
+  }
+
+  /** Another server answers for this group and version: until `show`, its Resources are not found here. */
+  hide(groupVersion: string): void {
+    if (this.#hidden.has(groupVersion)) return;
+    const hidden = new Map<string, Resource>();
+    for (const resource of this.#byGroupVersion.get(groupVersion) ?? []) {
+      const path = pathOf(resource.group, resource.version, resource.plural);
+      hidden.set(path, resource);
+      this.#byPath.delete(path);
+    }
+    this.#byGroupVersion.delete(groupVersion);
+    this.#hidden.set(groupVersion, hidden);
+    if (hidden.size > 0) this.#changed();
+  }
+
+  /** This server answers for the group and version itself again. */
+  show(groupVersion: string): void {
+    const hidden = this.#hidden.get(groupVersion);
+    this.#hidden.delete(groupVersion);
+    for (const resource of hidden?.values() ?? []) this.add(resource);
   }
 
   /** Calls the handler after every change. Returns a function that ends this. */
@@ -88,6 +121,13 @@ export class ResourceRegistry {
   all(): readonly Resource[] {
     this.#all ??= [...this.#byPath.values()];
     return this.#all;
+  }
+
+  /** What was added to the built-in ones, also if another server answers for it now. */
+  custom(): Resource[] {
+    const builtIn = new Set(this.builtIn);
+    const hidden = [...this.#hidden.values()].flatMap((ofVersion) => [...ofVersion.values()]);
+    return [...this.all(), ...hidden].filter((resource) => !builtIn.has(resource));
   }
 
   ofGroupVersion(groupVersion: string): readonly Resource[] {

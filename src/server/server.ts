@@ -83,17 +83,17 @@ const gauntlet = (deps: ServerDeps): Next =>
       ...(deps.fairness ? [shareFairly(deps.fairness)] : []),
       authorize(deps.authorizers, pluginWaits(deps, "authorization")),
       endOf("authorize"),
-      admitRequest(deps.fairness),
+      admitRequest(deps),
     ],
     dispatch(deps),
   );
 
 /** Reads the body. Unknown or unauthorised callers have been refused on the headers. */
 const admitRequest =
-  (fairness: FairnessDeps | undefined): Stage =>
+  ({ fairness, remote }: ServerDeps): Stage =>
   (context, next) => {
     const { request, user, info } = context;
-    const received = request.admit?.(user, { passesOn: info.subresource === "proxy" });
+    const received = request.admit?.(user, { passesOn: info.subresource === "proxy" || remote.answers(info) });
     if (!received) return next(context);
     const whole = fairness && context.seats ? receiveFairly(fairness, { context, received }) : received;
     return whole.then(() => next(context));
@@ -121,7 +121,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
       try {
         context = contextOf(request, deps);
         // Before anything is done: a client that cannot read the response must not have caused a change.
-        if (isNegotiated(context)) checkReadable(context, deps);
+        if (isNegotiated(context, deps)) checkReadable(context, deps);
         const timeoutMs = deps.deadlines.timeoutOf(context);
         context.timeoutMs = timeoutMs;
         const serving = serveIn(deps, handleIn, context);
@@ -205,7 +205,8 @@ function contextOf(request: ApiRequest, { recorder, resources }: ServerDeps): Co
   };
 }
 
-const isNegotiated = ({ info }: Context): boolean => info.isResource && !isStreamed(info);
+const isNegotiated = ({ info }: Context, { remote }: ServerDeps): boolean =>
+  info.isResource && !isStreamed(info) && !remote.answers(info);
 
 const includes: readonly IncludeObject[] = ["None", "Metadata", "Object"];
 

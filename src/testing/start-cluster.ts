@@ -196,7 +196,7 @@ function controlPlane(
   const trust = { rootCa: authority.certificate, signer: { authority: () => authority } };
   const clientFor = (account: string): Client => api.clientFor(controllerUser(account));
   return [
-    (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, ...trust }, stop),
+    (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, remoteKinds: api.remote, ...trust }, stop),
     async (stop) => {
       const client = api.clientFor(schedulerUser);
       await using events = createEventRecorder(client, { component: "default-scheduler", clock, log });

@@ -1,5 +1,6 @@
 import { withAdmission } from "./admission.ts";
 import { explainBudget, explainQuota } from "./allowances.ts";
+import { explainApiService } from "./api-service.ts";
 import { explainAutoscaler } from "./autoscaler.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
 import { explainCertificateRequest } from "./certificate.ts";
@@ -34,6 +35,8 @@ function explainObject(facts: Facts): Explanation {
       return explainQuota(facts.quota);
     case "budget":
       return explainBudget(facts.budget);
+    case "apiService":
+      return explainApiService(facts.apiService);
     case "autoscaler":
       return explainAutoscaler(facts.autoscaler);
     case "certificate":

@@ -1,3 +1,4 @@
+import { type APIService } from "#api/apiregistration/api-service.ts";
 import { type DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
@@ -34,6 +35,7 @@ type FactsOfObject =
   | ({ readonly about: "node" } & NodeFacts)
   | { readonly about: "quota"; readonly quota: ResourceQuota }
   | { readonly about: "budget"; readonly budget: PodDisruptionBudget }
+  | { readonly about: "apiService"; readonly apiService: APIService }
   | { readonly about: "autoscaler"; readonly autoscaler: HorizontalPodAutoscaler }
   | { readonly about: "certificate"; readonly request: CertificateSigningRequest }
   | ({ readonly about: "claim" } & ClaimFacts)

@@ -1,3 +1,4 @@
+import { APIService } from "#api/apiregistration/api-service.ts";
 import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
@@ -87,6 +88,8 @@ async function gatherFor(
       return { about: "quota", quota: object as ResourceQuota };
     case PodDisruptionBudget.schema:
       return { about: "budget", budget: object as PodDisruptionBudget };
+    case APIService.schema:
+      return { about: "apiService", apiService: object as APIService };
     case HorizontalPodAutoscaler.schema:
       return { about: "autoscaler", autoscaler: object as HorizontalPodAutoscaler };
     case CertificateSigningRequest.schema:

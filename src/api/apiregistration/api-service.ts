@@ -38,7 +38,7 @@ const fields = { spec: embedded(2, APIServiceSpec), status: embedded(3, APIServi
 export interface APIService extends ClusterObject<typeof fields> {}
 
 export const APIService = defineResource("apiregistration.k8s.io/v1.APIService", fields, {
-  doc: "Names the server of an API group and version. It is stored, but has no effect yet.",
+  doc: "Names the server of an API group and version: this one, or another behind a service.",
   scope: "Cluster",
   categories: ["api-extensions"],
   conditionalUpdate: true,
@@ -64,6 +64,10 @@ export const APIService = defineResource("apiregistration.k8s.io/v1.APIService",
     service.field("status").each("conditions", (at) => at.field("status").oneOf(["True", "False", "Unknown"]));
   },
 });
+
+/** Whether the server of the group and version answers. */
+export const isAvailable = ({ status }: APIService): boolean =>
+  findCondition(status.conditions, "Available")?.status === "True";
 
 /** What this server serves itself is available from the beginning. */
 function initialStatus({ metadata, spec }: ObjectOf<typeof fields>): APIServiceStatus {

@@ -7,6 +7,7 @@ import { cloneJson } from "#lib/text/json.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
 import { type Client, type ObjectList, type RawOptions, type RawStream, type WatchEvent } from "../client.ts";
 import { type ApiCall, type CallTransport, clientOver } from "../requests.ts";
+import { remoteEvents, wholeAnswer } from "./remote-answer.ts";
 import { WatchInbox } from "./watch-inbox.ts";
 
 /** The server as a function. */
@@ -45,10 +46,15 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
   };
 
   const transport: CallTransport = {
-    call: async (call, _resource, signal) => resultOf(await ask(call, signal)),
+    async call(call, _resource, signal) {
+      const answer = await ask(call, signal);
+      const isDropped = call.ignoresResult === true;
+      return resultOf(answer.type === "stream" ? await wholeAnswer(answer, { isDropped }) : answer);
+    },
     async *watch(call, _resource, signal) {
       if (signal.aborted) return;
       const answer = await ask(call, signal);
+      if (answer.type === "stream") return yield* remoteWatch(answer);
       if (answer.type !== "watch") throw badRequest(`the server's response is not a watch: ${failureOf(answer)}`);
       yield* eventsOf(answer, deps, signal);
     },
@@ -59,6 +65,11 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
     stream: async (method, path, options) => rawOf(await rawAsk(method, path, options), deps, options.signal),
   };
   return clientOver(transport);
+}
+
+async function* remoteWatch(answer: Extract<Answer, { type: "stream" }>): AsyncGenerator<WatchEvent<ApiObject>> {
+  if (answer.status >= 400) resultOf(await wholeAnswer(answer, { isDropped: false }));
+  yield* remoteEvents(answer);
 }
 
 /** Over HTTP a refusal is a response with a status code, and here it is too. */
@@ -87,7 +98,7 @@ function resultOf(answer: Answer): unknown {
       if (answer.status >= 400) throw errorOf(answer.value, answer.status);
       return answer.value;
     case "bytes":
-      if (answer.status >= 400) throw errorOf(parse(answer.body), answer.status);
+      if (answer.status >= 400) throw errorOf(errorBody(answer.body), answer.status);
       return parse(answer.body);
     default:
       throw badRequest(`expected an object, but the server answered with a ${answer.type}`);
@@ -118,6 +129,18 @@ function failureOf(answer: Answer): string {
   if (answer.type === "value" || answer.type === "bytes") resultOf(answer);
   return answer.type;
 }
+
+/** Another server may describe its error as it likes. */
+function errorBody(body: Uint8Array): unknown {
+  try {
+    const value = parse(body);
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    // It is a text.
+  }
+  return { message: Buffer.from(body.subarray(0, maxMessageBytes)).toString().trim() };
+}
+const maxMessageBytes = 1024;
 
 const parse = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString()) as unknown;
 

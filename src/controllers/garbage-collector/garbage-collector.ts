@@ -22,6 +22,7 @@ import {
 
 export interface GarbageCollectorDeps extends RunDeps {
   readonly kinds: Kinds;
+  readonly remoteKinds: Kinds;
 }
 
 const workers = 20;
@@ -34,10 +35,10 @@ const rememberedAbsent = 4096;
 export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: AbortSignal): Promise<void> {
   const backlog = new Backlog(deps);
   deps.onQueue?.("garbage-collector", backlog.queue);
-  const graph = new OwnerGraph(deps.informers, (place, trace) => backlog.add(place, trace));
+  const graph = new OwnerGraph(deps, (place, trace) => backlog.add(place, trace));
   const close = () => backlog.queue.close();
   const changed = new Nudge();
-  const unsubscribe = deps.kinds.subscribe(() => changed.give());
+  const stops = [deps.kinds, deps.remoteKinds].map((kinds) => kinds.subscribe(() => changed.give()));
   signal.addEventListener("abort", close, { once: true });
   if (signal.aborted) close();
   try {
@@ -54,8 +55,8 @@ export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: Ab
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   } finally {
-    unsubscribe();
-    graph.close();
+    for (const stop of stops) stop();
+    await graph.close();
     signal.removeEventListener("abort", close);
     close();
   }
@@ -98,12 +99,10 @@ class Backlog {
 
 /** Kinds without owners and dependents, such as events, are left out. */
 const collectable = (deps: GarbageCollectorDeps): Resource[] =>
-  deps.kinds
-    .all()
-    .filter(
-      ({ verbs, hasNoDependents, storedAs }) =>
-        !storedAs && !hasNoDependents && verbs.includes("delete") && verbs.includes("watch"),
-    );
+  [...deps.kinds.all(), ...deps.remoteKinds.all()].filter(
+    ({ verbs, hasNoDependents, storedAs }) =>
+      !storedAs && !hasNoDependents && verbs.includes("delete") && verbs.includes("watch"),
+  );
 
 /** Acts on one object at a time. */
 class Collector {

@@ -1,6 +1,8 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject, groupOf, type Resource } from "#api/resource.ts";
+import { type Client } from "#client/client.ts";
 import { equal } from "#lib/data/equal.ts";
+import { type InformerDeps, startInformers } from "#runtime/cached-informer.ts";
 import { type Change, type Informer, type Informers } from "#runtime/informer.ts";
 
 /** The location of an object. */
@@ -8,6 +10,12 @@ export interface Place {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
+}
+
+export interface GraphDeps extends InformerDeps {
+  readonly informers: Informers;
+  /** For the kinds of other servers. */
+  readonly client: Client;
 }
 
 type Wake = (place: Place, trace: string | undefined) => void;
@@ -18,15 +26,15 @@ type Wake = (place: Place, trace: string | undefined) => void;
  *     dependents   uid of the owner -> "apps/replicasets/ns/name" -> place
  */
 export class OwnerGraph {
-  readonly #informers: Informers;
+  readonly #deps: GraphDeps;
   readonly #wake: Wake;
   readonly #dependents = new Map<string, Map<string, Place>>();
-  readonly #kinds = new Map<string, { readonly informer: Informer; stop(): void }>();
+  readonly #kinds = new Map<string, { readonly informer: Informer; stop(): Promise<void> }>();
   /** Until all kinds are known, an owner that is not found may only not have been read yet. */
   #isComplete = false;
 
-  constructor(informers: Informers, wake: Wake) {
-    this.#informers = informers;
+  constructor(deps: GraphDeps, wake: Wake) {
+    this.#deps = deps;
     this.#wake = wake;
   }
 
@@ -35,7 +43,7 @@ export class OwnerGraph {
     const wanted = new Map(resources.map((resource) => [kindOf(resource), resource]));
     for (const [kind, { informer, stop }] of this.#kinds) {
       if (wanted.get(kind) === informer.resource) continue;
-      stop();
+      await stop();
       this.#kinds.delete(kind);
       this.#forget(kind);
     }
@@ -46,9 +54,15 @@ export class OwnerGraph {
   }
 
   async #followKind(kind: string, resource: Resource, signal: AbortSignal): Promise<void> {
-    const informer = this.#informers.of(resource);
-    await informer.synced(signal);
-    const stop = informer.subscribe((change) => this.#take(resource, change));
+    // Nobody else follows the objects of another server, and nothing waits for a server that may not answer.
+    const remote = resource.isRemote ? startInformers(this.#deps.client, this.#deps) : undefined;
+    const informer = (remote ?? this.#deps.informers).of(resource);
+    if (!remote) await informer.synced(signal);
+    const unsubscribe = informer.subscribe((change) => this.#take(resource, change));
+    const stop = async () => {
+      unsubscribe();
+      await remote?.[Symbol.asyncDispose]();
+    };
     this.#kinds.set(kind, { informer, stop });
     // Owners of a kind that was replaced may have gone in between.
     if (this.#isComplete) this.#wakeUnowned(kind);
@@ -75,8 +89,8 @@ export class OwnerGraph {
     }
   }
 
-  close(): void {
-    for (const { stop } of this.#kinds.values()) stop();
+  async close(): Promise<void> {
+    for (const { stop } of this.#kinds.values()) await stop();
   }
 
   get({ resource, namespace, name }: Place): ApiObject | undefined {

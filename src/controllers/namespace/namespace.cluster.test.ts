@@ -68,7 +68,13 @@ test("a deleted namespace waits for its pods, then for finalizers, and reports i
 });
 
 test("namespaceConditions() keeps the time of unchanged conditions", () => {
-  const content = { remaining: new Map(), finalizers: new Map(), failures: [new Error("no")], estimateSeconds: 0 };
+  const content = {
+    remaining: new Map(),
+    finalizers: new Map(),
+    failures: [new Error("no")],
+    undescribed: [],
+    estimateSeconds: 0,
+  };
   const first = namespaceConditions([], content, 0);
 
   const again = namespaceConditions(first, content, 60_000);

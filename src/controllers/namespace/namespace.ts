@@ -6,13 +6,19 @@ import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { timestamp } from "#lib/async/clock.ts";
+import { type Kinds, type RemoteKinds } from "#runtime/kinds.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 
 const finalizer = "kubernetes";
 
+export interface NamespaceOptions {
+  readonly kinds: Pick<Kinds, "all">;
+  readonly remoteKinds: Pick<RemoteKinds, "all" | "undescribed">;
+}
+
 /** Empties a namespace that is being deleted, then lets it go. */
 export const namespaceController =
-  (resources: () => readonly Resource[]) =>
+  ({ kinds, remoteKinds }: NamespaceOptions) =>
   (deps: ReconcilerDeps): Reconciler<Namespace> => {
     const namespaces = deps.informers.of(Namespace);
     return {
@@ -28,10 +34,14 @@ export const namespaceController =
 
       async reconcile(namespace, signal) {
         if (!namespace.metadata.deletionTimestamp || !namespace.spec.finalizers?.includes(finalizer)) return;
-        const content = await deleteContent(deps, { namespace, resources: deletable(resources()) }, signal);
+        const resources = deletable([...kinds.all(), ...remoteKinds.all()]);
+        const undescribed = remoteKinds.undescribed();
+        const content = await deleteContent(deps, { namespace, resources, undescribed }, signal);
         const updated = await writeConditions(deps, { namespace, content }, signal);
         if (!updated) return;
         if (content.failures.length > 0) throw content.failures[0];
+        // What cannot even be named cannot be deleted, so the namespace has to wait for the servers that know.
+        if (undescribed.length > 0) throw new Error(discoveryFailure(undescribed));
         if (content.estimateSeconds > 0) return againAfter((Math.floor(content.estimateSeconds / 2) + 1) * 1000);
         await finalize(deps, updated, signal);
         return undefined;
@@ -53,15 +63,24 @@ export interface Content {
   readonly remaining: Map<string, number>;
   readonly finalizers: Map<string, number>;
   readonly failures: Error[];
+  /** Groups and versions whose servers do not say what they serve. */
+  readonly undescribed: readonly string[];
   estimateSeconds: number;
+}
+
+interface Deleting {
+  readonly namespace: Namespace;
+  readonly resources: readonly Resource[];
+  readonly undescribed: readonly string[];
 }
 
 async function deleteContent(
   deps: ReconcilerDeps,
-  { namespace, resources }: { readonly namespace: Namespace; readonly resources: readonly Resource[] },
+  { namespace, resources, undescribed }: Deleting,
   signal: AbortSignal,
 ): Promise<Content> {
-  const content: Content = { remaining: new Map(), finalizers: new Map(), failures: [], estimateSeconds: 0 };
+  const found = { remaining: new Map(), finalizers: new Map(), failures: [] };
+  const content: Content = { ...found, undescribed, estimateSeconds: 0 };
   for (const resource of resources) {
     try {
       await deleteAll(deps, { namespace, resource, content }, signal);
@@ -89,9 +108,10 @@ async function deleteAll(
   const graceSeconds = isPods(resource) ? longestGrace(informers.of(Pod).list(name)) : 0;
   const estimate = deletedForMs >= graceSeconds * 1000 ? 0 : graceSeconds;
   await deleteItems(client, { resource, namespace: name }, signal);
-  const { items } = await client.list(resource, { namespace: name, signal });
+  const { items, metadata } = await client.list(resource, { namespace: name, ...pageOf(resource), signal });
   if (items.length === 0) return;
-  content.remaining.set(`${resource.plural}.${resource.group}`, items.length);
+  const count = items.length + (metadata.remainingItemCount ?? 0);
+  content.remaining.set(`${resource.plural}.${resource.group}`, count);
   const finalizers = items.flatMap(({ metadata }) => metadata.finalizers ?? []);
   for (const found of finalizers) content.finalizers.set(found, (content.finalizers.get(found) ?? 0) + 1);
   content.estimateSeconds = Math.max(content.estimateSeconds, estimate || (finalizers.length ? finalizerSeconds : 0));
@@ -100,6 +120,9 @@ async function deleteAll(
     throw new Error(`unexpected items still remain in namespace: ${name} for gvr: ${kind}`);
   }
 }
+
+/** Another server may have more objects than should be read at once. */
+const pageOf = ({ isRemote }: Resource): { readonly limit?: number } => (isRemote ? { limit: 100 } : {});
 
 const longestGrace = (pods: readonly Pod[]): number =>
   pods
@@ -122,6 +145,12 @@ async function deleteItems(
   }
 }
 
+/** In the words of upstream's discovery client. */
+function discoveryFailure(undescribed: readonly string[]): string {
+  const faults = undescribed.toSorted().map((one) => `${one}: stale GroupVersion discovery: ${one}`);
+  return `unable to retrieve the complete list of server APIs: ${faults.join(", ")}`;
+}
+
 const allIsWell = [
   ["NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"],
   ["NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"],
@@ -140,8 +169,12 @@ export function namespaceConditions(
   content: Content,
   nowMs: number,
 ): NamespaceCondition[] {
-  const { remaining, finalizers, failures } = content;
+  const { remaining, finalizers, failures, undescribed } = content;
   const problems: Record<string, { reason: string; message: string }> = {};
+  if (undescribed.length > 0) {
+    const message = `Discovery failed for some groups, ${undescribed.length} failing: ${discoveryFailure(undescribed)}`;
+    problems.NamespaceDeletionDiscoveryFailure = { reason: "DiscoveryFailed", message };
+  }
   if (failures.length > 0) {
     const texts = failures.map(({ message }) => message).sort();
     const message = `Failed to delete all resource types, ${failures.length} remaining: ${texts.join(", ")}`;
@@ -188,7 +221,8 @@ async function writeConditions(
   signal: AbortSignal,
 ): Promise<Namespace | undefined> {
   const { conditions: current = [] } = namespace.status;
-  const isClean = content.remaining.size === 0 && content.failures.length === 0;
+  const { remaining, failures, undescribed } = content;
+  const isClean = remaining.size === 0 && failures.length === 0 && undescribed.length === 0;
   // A namespace that is deleted without delay needs no conditions.
   if (isClean && current.length === 0) return namespace;
   const conditions = namespaceConditions(current, content, deps.clock.now());

@@ -13,7 +13,7 @@ import { interPodAffinity } from "./inter-pod-affinity/inter-pod-affinity.ts";
 import { podTopologySpread } from "./pod-topology-spread/pod-topology-spread.ts";
 
 /** `SEEDS=10000` for a long run. */
-const seeds = Number(process.env["SEEDS"] ?? 60);
+const seeds = Number(process.env.SEEDS ?? 60);
 const namespaceLabels = { default: { team: "a" }, other: { team: "b" }, third: {} };
 const keys = ["kubernetes.io/hostname", "zone", "rack"];
 type Spec = NonNullable<Partial<InputOf<Pod>["spec"]>>;
@@ -21,8 +21,8 @@ type Term = { topologyKey: string; labelSelector?: object; namespaces?: string[]
 
 function randomNode(random: Random, name: string): Node {
   const labels: Record<string, string> = random.chance(90) ? { "kubernetes.io/hostname": name } : {};
-  if (random.chance(80)) labels["zone"] = random.pick(["z1", "z2", "z3"]);
-  if (random.chance(50)) labels["rack"] = random.pick(["r1", "r2"]);
+  if (random.chance(80)) labels.zone = random.pick(["z1", "z2", "z3"]);
+  if (random.chance(50)) labels.rack = random.pick(["r1", "r2"]);
   const taints = random.chance(20) ? [{ key: "a", effect: random.pick(["NoSchedule", "PreferNoSchedule"]) }] : [];
   return makeNode(name, { labels, spec: { taints } as InputOf<Node>["spec"] });
 }

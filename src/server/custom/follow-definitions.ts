@@ -7,8 +7,8 @@ import { type Log } from "#lib/process/log.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
+import type { ResolveService } from "../extension/connections.ts";
 import { type ResourceRegistry } from "../registry.ts";
-import type { ResolveService } from "../webhook/target.ts";
 import { loadCompiler } from "./load-in-turns.ts";
 
 export interface FollowDeps extends Pick<RunDeps, "onQueue"> {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { compareVersions } from "#api/compare-versions.ts";
 import { apiVersionOf, type Resource, type Subresource } from "#api/resource.ts";
 import { type ResourceRegistry } from "../registry.ts";
+import { type RemoteRoutes, type RemoteVersion } from "../remote-routes.ts";
+import { type ApiOrder, type OrderedGroup } from "./api-order.ts";
 
 /** The responses of `/api`, `/apis` and below, made from the served Resources. */
 export interface Discovery {
@@ -13,15 +14,23 @@ export interface Discovery {
   aggregated(which: "core" | "groups"): { readonly body: Uint8Array; readonly etag: string };
 }
 
-/** Built again only when a Resource was added or removed. */
-export function createDiscovery(resources: ResourceRegistry): Discovery {
-  const cached = new Map<string, { generation: number; value: unknown }>();
+export interface DiscoveryDeps {
+  readonly resources: ResourceRegistry;
+  readonly remote: RemoteRoutes;
+  readonly order: ApiOrder;
+}
+
+/** Built again only after a change of what is served, or of its order. */
+export function createDiscovery(deps: DiscoveryDeps): Discovery {
+  const { resources, remote, order } = deps;
+  const cached = new Map<string, { generation: string; value: unknown }>();
   const once = <V>(key: string, make: () => V): V => {
+    const generation = `${resources.generation} ${remote.generation} ${order.generation}`;
     const known = cached.get(key);
-    if (known?.generation === resources.generation) return known.value as V;
+    if (known?.generation === generation) return known.value as V;
     const value = make();
     // Misses are not cached: clients can ask for any number of them.
-    if (value !== undefined) cached.set(key, { generation: resources.generation, value });
+    if (value !== undefined) cached.set(key, { generation, value });
     return value;
   };
   return {
@@ -31,63 +40,21 @@ export function createDiscovery(resources: ResourceRegistry): Discovery {
       serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: address }],
     }),
     groupList: () =>
-      once("groups", () => ({ kind: "APIGroupList", apiVersion: "v1", groups: groupsOf(resources).map(groupValue) })),
+      once("groups", () => ({ kind: "APIGroupList", apiVersion: "v1", groups: groupsOf(deps).map(groupValue) })),
     group: (name) =>
       once(`group ${name}`, () => {
-        const found = groupsOf(resources).find((group) => group.name === name);
+        const found = groupsOf(deps).find((group) => group.name === name);
         return found && { kind: "APIGroup", apiVersion: "v1", ...groupValue(found) };
       }),
     resourceList: (groupVersion) => once(`list ${groupVersion}`, () => resourceList(resources, groupVersion)),
-    aggregated: (which) => once(`aggregated ${which}`, () => aggregated(resources, which)),
+    aggregated: (which) => once(`aggregated ${which}`, () => aggregated(deps, which)),
   };
 }
 
-interface Group {
-  readonly name: string;
-  readonly versions: readonly string[];
-}
+const groupsOf = ({ resources, remote, order }: DiscoveryDeps): OrderedGroup[] =>
+  order.sorted([...resources.all(), ...remote.versions()].filter(({ group }) => group !== ""));
 
-function groupsOf(resources: ResourceRegistry): Group[] {
-  const versions = new Map<string, Set<string>>();
-  for (const { group, version } of resources.all()) {
-    if (!group) continue;
-    const known = versions.get(group);
-    if (known) known.add(version);
-    else versions.set(group, new Set([version]));
-  }
-  const groups = [...versions].map(([name, found]) => ({
-    name,
-    versions: [...found].sort((a, b) => compareVersions(b, a)),
-  }));
-  return groups.sort((a, b) => rankOf(a.name) - rankOf(b.name) || (a.name < b.name ? -1 : 1));
-}
-
-/** Upstream's order of its groups, in which clients look for a resource by its short name. Others come after them. */
-const groupOrder = [
-  "apiregistration.k8s.io",
-  "apps",
-  "events.k8s.io",
-  "authentication.k8s.io",
-  "authorization.k8s.io",
-  "autoscaling",
-  "batch",
-  "certificates.k8s.io",
-  "networking.k8s.io",
-  "policy",
-  "rbac.authorization.k8s.io",
-  "storage.k8s.io",
-  "admissionregistration.k8s.io",
-  "apiextensions.k8s.io",
-  "scheduling.k8s.io",
-  "coordination.k8s.io",
-  "node.k8s.io",
-  "discovery.k8s.io",
-  "resource.k8s.io",
-  "flowcontrol.apiserver.k8s.io",
-];
-const rankOf = (group: string): number => (groupOrder.indexOf(group) + groupOrder.length + 1) % (groupOrder.length + 1);
-
-function groupValue({ name, versions }: Group) {
+function groupValue({ name, versions }: OrderedGroup) {
   const all = versions.map((version) => ({ groupVersion: `${name}/${version}`, version }));
   return { name, versions: all, preferredVersion: all[0] };
 }
@@ -114,7 +81,7 @@ function resourceValues(resource: Resource) {
     verbs,
     ...(shortNames.length > 0 ? { shortNames } : {}),
     ...(categories.length > 0 ? { categories } : {}),
-    ...(verbs.includes("get") ? { storageVersionHash: storageVersionHash(resource) } : {}),
+    ...(verbs.includes("get") && !resource.isComputed ? { storageVersionHash: storageVersionHash(resource) } : {}),
   };
   const parts = resource.subresources.map(({ name, verbs: partVerbs, body }) => ({
     name: `${plural}/${name}`,
@@ -134,27 +101,39 @@ function storageVersionHash({ storedAs, ...resource }: Resource): string {
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
 }
 
-function aggregated(resources: ResourceRegistry, which: "core" | "groups"): { body: Uint8Array; etag: string } {
-  const groups = which === "core" ? [{ name: "", versions: ["v1"] }] : groupsOf(resources);
+function aggregated(deps: DiscoveryDeps, which: "core" | "groups"): { body: Uint8Array; etag: string } {
+  const groups = which === "core" ? [{ name: "", versions: ["v1"] }] : groupsOf(deps);
+  const others = deps.remote.versions();
   const value = {
     kind: "APIGroupDiscoveryList",
     apiVersion: "apidiscovery.k8s.io/v2",
     metadata: {},
-    items: groups.map(({ name, versions }) => ({
-      metadata: name ? { name } : {},
-      versions: versions.map((version) => ({
-        version,
-        resources: resources
-          .ofGroupVersion(apiVersionOf({ group: name, version }))
-          .map(discoveryOf)
-          .sort((a, b) => (a.resource < b.resource ? -1 : 1)),
-        freshness: "Current",
-      })),
+    items: groups.map(({ name: group, versions }) => ({
+      metadata: group ? { name: group } : {},
+      versions: versions.map((version) => {
+        const other = others.find((one) => one.group === group && one.version === version);
+        return other ? remoteVersion(other) : ownVersion(deps, group, version);
+      }),
     })),
   };
   const body = Buffer.from(JSON.stringify(value));
   return { body, etag: `"${fingerprint(body)}"` };
 }
+
+const ownVersion = ({ resources }: DiscoveryDeps, group: string, version: string) => ({
+  version,
+  resources: resources
+    .ofGroupVersion(apiVersionOf({ group, version }))
+    .map(discoveryOf)
+    .sort((a, b) => (a.resource < b.resource ? -1 : 1)),
+  freshness: "Current",
+});
+
+const remoteVersion = ({ version, resources, isStale }: RemoteVersion) => ({
+  version,
+  ...(resources.length > 0 ? { resources } : {}),
+  freshness: isStale ? "Stale" : "Current",
+});
 
 function discoveryOf(resource: Resource) {
   const { plural, singular, kind, scope, verbs, shortNames, categories, subresources, isJsonOnly } = resource;

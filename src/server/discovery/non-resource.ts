@@ -1,6 +1,7 @@
 import { methodNotAllowed } from "#api/status.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { negotiate } from "#server/http/negotiate.ts";
+import { type RemoteRoutes } from "#server/remote-routes.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type Discovery } from "./groups.ts";
 import { type Health, type HealthEndpoint, renderCheck, renderHealth } from "./health.ts";
@@ -10,6 +11,8 @@ import { versionInfo } from "./version.ts";
 export interface NonResourceDeps {
   readonly discovery: Discovery;
   readonly openApi: OpenApi;
+  /** What other servers say about their groups. */
+  readonly remote: Pick<RemoteRoutes, "path">;
   readonly metrics: Metrics;
   readonly health: Health;
   /** The configuration and keys for verifying service-account tokens elsewhere. */
@@ -39,8 +42,8 @@ export const answerNonResource =
     if (verb !== "get" && !more) throw methodNotAllowed();
     if (more) return more(context);
     const answer = routes.get(first)?.({ deps, context, path }, ...rest);
-    if (answer instanceof Promise) return answer.then((found) => found ?? noSuchPage(deps, first, rest));
-    return answer ?? noSuchPage(deps, first, rest);
+    const otherwise = () => deps.remote.path(context) ?? noSuchPage(deps, first, rest);
+    return answer instanceof Promise ? answer.then((found) => found ?? otherwise()) : (answer ?? otherwise());
   };
 
 /** Below a served group, the dispatcher says that there is no such resource. Everywhere else upstream has no such page. */

@@ -8,6 +8,7 @@ import { openApiV2Protobuf, openApiV2ProtobufTypes } from "#schema/openapi/opena
 import { type ObjectSchema } from "#schema/schema.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type ResourceRegistry } from "../registry.ts";
+import { type RemoteRoutes } from "../remote-routes.ts";
 import { fingerprint } from "./groups.ts";
 import { jsonInTurns } from "./json-in-turns.ts";
 import { kubernetesVersion } from "./version.ts";
@@ -23,7 +24,7 @@ interface Document {
 }
 
 /** The documents for `kubectl explain` and client-side validation; built on first use, and again after a change. */
-export function createOpenApi(resources: ResourceRegistry): OpenApi {
+export function createOpenApi(resources: ResourceRegistry, remote: Pick<RemoteRoutes, "versions">): OpenApi {
   const options = {
     common: [ListMeta, Status, DeleteOptions] as unknown as ObjectSchema<unknown>[],
     version: kubernetesVersion,
@@ -56,7 +57,7 @@ export function createOpenApi(resources: ResourceRegistry): OpenApi {
   return {
     answer({ request }, path) {
       if (path === "/openapi/v2") return answerV2(request);
-      if (path === "/openapi/v3") return { type: "value", status: 200, value: { paths: index(resources) } };
+      if (path === "/openapi/v3") return { type: "value", status: 200, value: { paths: index(resources, remote) } };
       const groupVersion = /^\/openapi\/v3\/(?:api|apis)\/(.+)$/.exec(path)?.[1];
       if (!groupVersion || resources.ofGroupVersion(groupVersion).length === 0) return undefined;
       return answerV3(request, groupVersion);
@@ -84,7 +85,7 @@ function hashOf(served: readonly Resource[]): string {
 }
 
 /** The paths of each group's document; the hash lets clients cache it for ever. */
-function index(resources: ResourceRegistry) {
+function index(resources: ResourceRegistry, remote: Pick<RemoteRoutes, "versions">) {
   const paths: Record<string, { serverRelativeURL: string }> = {};
   for (const resource of resources.all()) {
     const name = pathOf(resource);
@@ -92,11 +93,15 @@ function index(resources: ResourceRegistry) {
     const hash = hashOf(resources.ofGroupVersion(apiVersionOf(resource)));
     paths[name] = { serverRelativeURL: `/openapi/v3/${name}?hash=${hash}` };
   }
+  for (const { openApiHash: hash, ...version } of remote.versions()) {
+    const name = pathOf(version);
+    if (hash) paths[name] = { serverRelativeURL: `/openapi/v3/${name}?hash=${hash}` };
+  }
   return paths;
 }
 
-const pathOf = (resource: Resource): string =>
-  resource.group ? `apis/${resource.group}/${resource.version}` : `api/${resource.version}`;
+const pathOf = ({ group, version }: { readonly group: string; readonly version: string }): string =>
+  group ? `apis/${group}/${version}` : `api/${version}`;
 
 function found(headers: Context["request"]["headers"], { body, hash }: Document, contentType: string): Answer {
   const etag = `"${hash}"`;

@@ -24,6 +24,8 @@ import { messageOf } from "#lib/text/message-of.ts";
 /** All initial keys and certificates of a cluster. */
 export interface Pki {
   readonly authority: KeyPair;
+  /** Vouches for this server where it speaks for its callers: at extension API servers. */
+  readonly frontProxyAuthority: KeyPair;
   readonly serving: KeyPair;
   /** Member of system:masters: may do anything. */
   readonly admin: KeyPair;
@@ -54,14 +56,17 @@ export async function loadOrCreatePki(dir: string, options: PkiOptions): Promise
   await makeDirectory(dir, { mode: 0o700 });
   const files = createFiles(dir);
   const now = options.clock.now();
-  const authority = await loadAuthority(files, now);
+  const [authority, frontProxyAuthority] = await Promise.all([
+    loadAuthority(files, { name: "ca", commonName: "kubernetes", now }),
+    loadAuthority(files, { name: "front-proxy-ca", commonName: "front-proxy-ca", now }),
+  ]);
   const [serving, admin, serviceAccountKey] = await Promise.all([
     loadLeaf(files, "server", authority, { ...servingRequest(options), ...leafValidity(now) }),
     loadLeaf(files, "admin", authority, { subject: adminSubject, use: "client", ...leafValidity(now) }),
     loadSigningKey(files),
   ]);
   await files.flush();
-  return { authority, serving, admin, serviceAccountKey };
+  return { authority, frontProxyAuthority, serving, admin, serviceAccountKey };
 }
 
 /** A client certificate: its common name is the user, its organizations are the groups. */
@@ -130,20 +135,28 @@ export const isDueForRenewal = ({ certificate }: KeyPair, now: number): boolean 
 /** Starts an hour earlier, for clients whose clocks are behind. */
 const leafValidity = (now: number) => ({ notBeforeMs: now - hourMs, notAfterMs: now + leafDays * dayMs });
 
-async function loadAuthority(files: Files, now: number): Promise<KeyPair> {
-  const [certificate, key] = await Promise.all([files.read("ca.crt"), files.read("ca.key")]);
+interface AuthorityRequest {
+  /** Of its files. */
+  readonly name: string;
+  readonly commonName: string;
+  readonly now: number;
+}
+
+async function loadAuthority(files: Files, { name, commonName, now }: AuthorityRequest): Promise<KeyPair> {
+  const [certFile, keyFile] = [`${name}.crt`, `${name}.key`];
+  const [certificate, key] = await Promise.all([files.read(certFile), files.read(keyFile)]);
   const validity = { notBeforeMs: now - hourMs, notAfterMs: now + authorityDays * dayMs };
-  const request = { subject: { commonName: "kubernetes" }, ...validity };
+  const request = { subject: { commonName }, ...validity };
   const advice = `put the file back from a copy, or move ${files.dir} away to start with new certificates (kubeconfigs and tokens made before then stop working)`;
-  if (certificate === undefined && key === undefined) return files.writePair("ca", createAuthority(request));
-  if (key === undefined) throw new PkiError(`${files.path("ca.key")} is missing but ca.crt is there: ${advice}`);
-  const parsedKey = parsed(files.path("ca.key"), advice, () => createPrivateKey(key));
-  if (certificate === undefined) return files.writePair("ca", createAuthority(request, parsedKey));
-  const known = parsed(files.path("ca.crt"), advice, () => new X509Certificate(certificate));
+  if (certificate === undefined && key === undefined) return files.writePair(name, createAuthority(request));
+  if (key === undefined) throw new PkiError(`${files.path(keyFile)} is missing but ${certFile} is there: ${advice}`);
+  const parsedKey = parsed(files.path(keyFile), advice, () => createPrivateKey(key));
+  if (certificate === undefined) return files.writePair(name, createAuthority(request, parsedKey));
+  const known = parsed(files.path(certFile), advice, () => new X509Certificate(certificate));
   if (!known.checkPrivateKey(parsedKey))
-    throw new PkiError(`${files.path("ca.key")} is not the key of ca.crt: ${advice}`);
+    throw new PkiError(`${files.path(keyFile)} is not the key of ${certFile}: ${advice}`);
   if (notAfterMs(known) - now > renewAuthorityBeforeMs) return { certificate, key };
-  return files.writePair("ca", createAuthority(request, parsedKey));
+  return files.writePair(name, createAuthority(request, parsedKey));
 }
 
 async function loadLeaf(files: Files, name: string, authority: KeyPair, request: CertificateRequest): Promise<KeyPair> {

@@ -2,21 +2,9 @@ import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { nextTurn } from "#lib/async/turns.ts";
+import { hopByHop } from "#server/extension/passed-headers.ts";
 import { type Answer } from "#server/request/pipeline.ts";
 import { type LinkRewrite, rewriteLink, rewritePieces } from "./rewrite-links.ts";
-
-/** Headers that concern a single connection and are not passed on. */
-export const hopByHop: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** Larger pages are passed on unchanged. */
 const maxPageBytes = 1 << 20;

@@ -1,17 +1,17 @@
-import type { OutgoingHttpHeaders } from "node:http";
 import net from "node:net";
 import tls from "node:tls";
 import { badRequest, serviceUnavailable } from "#api/status.ts";
 import { limitReads } from "#lib/net/limit-reads.ts";
 import { originUrl } from "#lib/net/origin-url.ts";
-import { isUpgrade, type UntrustedConnection, withoutTokens } from "#lib/net/upgrade.ts";
+import { isUpgrade, type UntrustedConnection } from "#lib/net/upgrade.ts";
 import { messageOf } from "#lib/text/message-of.ts";
+import { hostOf, passedHeaders } from "#server/extension/passed-headers.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type Endpoint } from "../dispatch.ts";
 import { type StreamDeps } from "./deps.ts";
 import { backendFault, dialNode, type NodeLinks, nodeUrl, type Outgoing, send } from "./node-link.ts";
 import { admitConnection } from "./pod-target.ts";
-import { hopByHop, proxiedAnswer } from "./proxied-answer.ts";
+import { proxiedAnswer } from "./proxied-answer.ts";
 import {
   isGlobalUnicast,
   type ProxyTarget,
@@ -92,7 +92,7 @@ function withSlash({ request }: Context): Answer {
 async function upgraded(deps: StreamDeps, context: Context, backend: Backend): Promise<Answer> {
   const { method, headers, signal } = context.request;
   const { connection = "Upgrade", upgrade = "" } = headers;
-  const sent = { ...passedHeaders(context), connection, upgrade };
+  const sent = { ...passedHeaders(context), host: hostOf(context), connection, upgrade };
   const result = await dialNode({ ...backend, method, headers: sent, signal });
   return result.type === "refused" ? refusedUpgrade(result.response) : passThrough(result, deps.clock);
 }
@@ -100,32 +100,10 @@ async function upgraded(deps: StreamDeps, context: Context, backend: Backend): P
 async function forward(context: Context, backend: Backend, prefix: string): Promise<Answer> {
   const { url } = backend;
   const { method, body, signal } = context.request;
-  const headers = { ...passedHeaders(context), "x-forwarded-uri": prefix + url.pathname };
+  const headers = { ...passedHeaders(context), host: hostOf(context), "x-forwarded-uri": prefix + url.pathname };
   const response = await send({ ...backend, method, headers, body, signal }).catch((cause: unknown) => {
     throw serviceUnavailable(`error trying to reach service: ${messageOf(cause)}`, backendFault(cause));
   });
   const rewrite = { prefix, backendHost: url.host, requestHost: hostOf(context) };
   return await proxiedAnswer(response, rewrite);
-}
-
-const hostOf = ({ request: { headers } }: Context): string => headers.host ?? headers[":authority"] ?? "";
-
-/** The client's identity is only for this server; length and encoding of the body are set again. */
-const ownHeaders = /^(:.*|authorization|x-remote-.*|impersonate-.*|content-length|content-encoding|host)$/;
-
-function passedHeaders(context: Context): OutgoingHttpHeaders {
-  const { headers, peer } = context.request;
-  const named = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase());
-  const result: OutgoingHttpHeaders = { host: hostOf(context) };
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined && !hopByHop.has(name) && !named.includes(name) && !ownHeaders.test(name)) {
-      result[name] = value;
-    }
-  }
-  const protocols = withoutTokens(headers["sec-websocket-protocol"]);
-  if (protocols === undefined) delete result["sec-websocket-protocol"];
-  else result["sec-websocket-protocol"] = protocols;
-  const forwardedFor = headers["x-forwarded-for"];
-  result["x-forwarded-for"] = forwardedFor ? `${forwardedFor}, ${peer.address}` : peer.address;
-  return result;
 }

@@ -1,7 +1,8 @@
 import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { describeFault } from "./describe-fault.ts";
-import { type Address, addressOf, type Called, type ResolveService, type WebhookConnections } from "./target.ts";
+import { type Address, type ResolveService } from "#server/extension/connections.ts";
+import { describeFault } from "#server/extension/describe-fault.ts";
+import { addressOf, type Called, type WebhookConnections } from "./target.ts";
 
 /** What every call of a webhook needs. */
 export interface PostWorld {

@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
-import { secureTransport } from "#client/transport/http1.ts";
-import type { Transport } from "#client/transport/wire.ts";
+import { type Address, Connections, type ResolveService } from "#server/extension/connections.ts";
 
 /** Where a webhook is, as whoever configured it wrote it. Only one of URL and service is set. */
 export interface Called {
@@ -18,23 +17,6 @@ export interface Called {
     readonly caBundle?: string | undefined;
   };
 }
-
-/** Where a call goes. Built from checked parts, never from text. */
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-  /** The name that the certificate must have; undefined for an address. */
-  readonly serverName: string | undefined;
-  /** What the webhook sees as its host, and what messages show. */
-  readonly authority: string;
-  readonly path: string;
-}
-
-/** Finds an endpoint of a service; throws if there is none. */
-export type ResolveService = (
-  service: { readonly namespace: string; readonly name: string; readonly port: number },
-  turn: number,
-) => Promise<{ readonly host: string; readonly port: number }>;
 
 /** Where the webhook is now. */
 export async function addressOf(
@@ -59,76 +41,6 @@ export async function addressOf(
   return { host, port: Number(port || 443), serverName, authority, path };
 }
 
-/** How many calls of one webhook run at the same time. More would only wait for a webhook that is too slow. */
-const maxCalls = 200;
-/** How many idle connections are kept to each of its servers, and to how many of them. */
-const maxIdle = 10;
-const maxServers = 16;
-
-interface Server {
-  readonly transport: Transport;
-  calls: number;
-}
-
-/** The connections to the servers of one webhook. */
-class Connections {
-  readonly #servers = new Map<string, Server>();
-  readonly #ca: string | undefined;
-  #calls = 0;
-  #isRetired = false;
-
-  constructor({ clientConfig: { caBundle } }: Called) {
-    const ca = caBundle ? Buffer.from(caBundle, "base64").toString("latin1") : "";
-    // As upstream, white space alone is no bundle.
-    this.#ca = ca.trim() === "" ? undefined : ca;
-  }
-
-  async use<R>(address: Address, call: (transport: Transport) => Promise<R>): Promise<R> {
-    if (this.#calls >= maxCalls) throw new Error(`${maxCalls} calls are already waiting for its answer`);
-    const server = this.#serverAt(address);
-    this.#calls++;
-    server.calls++;
-    try {
-      return await call(server.transport);
-    } finally {
-      this.#calls--;
-      server.calls--;
-      if (this.#isRetired && this.#calls === 0) this.#closeIdle();
-    }
-  }
-
-  /** The calls that are running may end. */
-  retire(): void {
-    this.#isRetired = true;
-    if (this.#calls === 0) this.#closeIdle();
-  }
-
-  #serverAt({ host, port, serverName }: Address): Server {
-    const key = `${host} ${port}`;
-    const known = this.#servers.get(key);
-    if (known) return known;
-    if (this.#servers.size >= maxServers) this.#closeIdle();
-    const options = {
-      ...{ host, port, rejectUnauthorized: true },
-      ...(this.#ca === undefined ? {} : { ca: this.#ca }),
-      ...(serverName === undefined ? {} : { servername: serverName }),
-    };
-    const transport = secureTransport(options, { maxSockets: maxCalls, maxFreeSockets: maxIdle });
-    const server = { transport, calls: 0 };
-    this.#servers.set(key, server);
-    return server;
-  }
-
-  /** A service whose pods come and go has new addresses all the time. */
-  #closeIdle(): void {
-    for (const [key, { transport, calls }] of this.#servers) {
-      if (calls > 0) continue;
-      transport.close();
-      this.#servers.delete(key);
-    }
-  }
-}
-
 /** The connections of all webhooks, made when they are first called. A webhook whose configuration changes is another. */
 export class WebhookConnections {
   readonly #byWebhook = new WeakMap<Called, Connections>();
@@ -136,7 +48,7 @@ export class WebhookConnections {
   of(webhook: Called): Pick<Connections, "use" | "retire"> {
     let connections = this.#byWebhook.get(webhook);
     if (!connections) {
-      connections = new Connections(webhook);
+      connections = new Connections({ caBundle: webhook.clientConfig.caBundle });
       this.#byWebhook.set(webhook, connections);
     }
     return connections;

@@ -1,7 +1,7 @@
 import { type CustomResourceDefinition } from "#api/apiextensions/definition-fields.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
-import type { ResolveService } from "#server/webhook/target.ts";
+import type { ResolveService } from "#server/extension/connections.ts";
 import { type OpenConversion } from "../custom-kinds.ts";
 import type { ConversionHook, WebhookConverter } from "./webhook-converter.ts";
 

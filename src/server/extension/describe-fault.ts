@@ -1,7 +1,7 @@
 import { ExchangeLimitError } from "#client/webhook/bounded-exchange.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import type { Address } from "./target.ts";
+import type { Address } from "./connections.ts";
 
 const unverified = "tls: failed to verify certificate: x509:";
 const unknownAuthority = `${unverified} certificate signed by unknown authority`;
