@@ -2,7 +2,7 @@ import { type Namespace } from "#api/core/namespace.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { humanDuration } from "#api/meta/age.ts";
 import { type ApiObject } from "#api/resource.ts";
-import { claimProtectionFinalizer, volumeProtectionFinalizer } from "#api/well-known.ts";
+import { claimProtectionFinalizer, serviceCidrFinalizer, volumeProtectionFinalizer } from "#api/well-known.ts";
 import { own } from "#lib/data/own.ts";
 import { counted, type Explanation, listed } from "../explanation.ts";
 import { type ObjectFacts, type PodFacts } from "../facts.ts";
@@ -104,6 +104,8 @@ const knownHolders: Readonly<Record<string, string>> = {
   [claimProtectionFinalizer]: "A claim stays until no pod uses it. Ask again in a moment.",
   [volumeProtectionFinalizer]:
     "A volume stays until its claim is gone: `kubectl get pv` shows the claim. Delete that first.",
+  [serviceCidrFinalizer]:
+    "A range stays for some seconds, and until no service has an address that only it offers: `kubectl get ipaddress`.",
   foregroundDeletion: "It stays until the objects that it owns are gone: find one of them, and why it stays.",
   "customresourcecleanup.apiextensions.k8s.io":
     "A definition stays until its objects are gone: an object with a finalizer keeps it.",

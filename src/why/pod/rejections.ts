@@ -3,9 +3,9 @@ import { podRequests } from "#api/core/pod/pod-resources.ts";
 import { tolerates } from "#api/core/pod/tolerations.ts";
 import { compareQuantities, quantityValue } from "#api/meta/quantity.ts";
 import { type NodeRejection } from "#trace/answers.ts";
-import { type NodeRoom, type PodFacts } from "./facts.ts";
-import { clashAdvice, clashDetails, clashOf, clashWords } from "./pod/neighbours.ts";
-import { wantedHostPorts } from "./rooms.ts";
+import { type NodeRoom, type PodFacts } from "../facts.ts";
+import { wantedHostPorts } from "../rooms.ts";
+import { clashAdvice, clashDetails, clashOf, clashWords } from "./neighbours.ts";
 
 /** Why a node was rejected, in plain words. Equal causes have equal words, so that they can be counted. */
 export interface Cause {
