@@ -50,6 +50,9 @@ test("a DaemonSet runs one pod on each node, also on new and on cordoned ones", 
   const [revision] = await cluster.list(ControllerRevision);
   assert(hash);
   assert.deepEqual(revision?.metadata.labels, { ...labels, "controller-revision-hash": hash });
+  const { template } = (revision.data as { spec: { template: { spec: object } } }).spec;
+  assert.deepEqual(Object.keys(template), ["$patch", "metadata", "spec"]);
+  assert.deepEqual(Object.keys(template.spec), Object.keys(template.spec).toSorted());
 });
 
 test("a DaemonSet follows labels and taints of nodes", async () => {

@@ -4,6 +4,7 @@ import { isControlledBy, ownerRefTo } from "#api/meta/owner.ts";
 import { type Resource, type Stored } from "#api/resource.ts";
 import { ignoreNotFound, isAlreadyExists } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
+import { sortedJson } from "#lib/text/json.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { contentHash } from "./content-hash.ts";
 import { ownedBy } from "./dependents.ts";
@@ -72,7 +73,8 @@ async function createRevision<T extends Stored>(
   { resource, owner, template, collisions, label, next }: RevisionOwner<T> & { readonly next: number },
   signal: AbortSignal,
 ): Promise<Pick<Revisions, "update" | "collisions">> {
-  const data = dataOf(template);
+  // Upstream's clients compare the bytes of a revision with a template that they have sorted.
+  const data = JSON.parse(sortedJson(dataOf(template))) as ReturnType<typeof dataOf>;
   const { namespace = "", name } = owner.metadata;
   for (let attempt = collisions; ; attempt++) {
     const hash = contentHash(data, attempt);
