@@ -106,6 +106,14 @@ suite("the walking path", () => {
     assert.match(stdout, /already running/);
   });
 
+  test("the node has the host name that it was given, as nodes that share a machine must differ", async () => {
+    const { metadata } = await kubectl.json<{ metadata: { labels: Record<string, string> } }>(
+      "get node walker -o json",
+    );
+
+    assert.equal(metadata.labels["kubernetes.io/hostname"], "walker");
+  });
+
   test("up adds its context and leaves the others alone", () => {
     const text = readFileSync(kubeconfig, "utf8");
 

@@ -1,6 +1,7 @@
 /** Names of labels, annotations and taints that several components share. */
 
 /** Labels of nodes. */
+export const hostnameLabel = "kubernetes.io/hostname";
 export const regionLabel = "topology.kubernetes.io/region";
 export const zoneLabel = "topology.kubernetes.io/zone";
 

@@ -1,13 +1,15 @@
 import { allResources } from "#api/all.ts";
 import { groupResource, type Resource } from "#api/resource.ts";
+import { type Client } from "#client/client.ts";
+import { discoverResources } from "#client/discover.ts";
 import { UserError } from "./command.ts";
 
 export interface Target {
-  readonly resource: Resource;
+  readonly kind: string;
   readonly name: string;
 }
 
-/** Accepts a plural, singular, kind or short name, with or without its group: `deploy/web`, `pod web`, `deployments.apps/web`. */
+/** Accepts `deploy/web` and `deploy web`. */
 export function parseTarget(words: readonly string[], command: string): Target {
   const [first = "", second, ...more] = words;
   const slash = first.indexOf("/");
@@ -17,10 +19,19 @@ export function parseTarget(words: readonly string[], command: string): Target {
       `name an object: orlop ${command} KIND/NAME [-n NAMESPACE], for example orlop ${command} deploy/web`,
     );
   }
+  return { kind, name };
+}
+
+/**
+ * Accepts a plural, singular, kind or short name, with or without its group: `deploy`, `pod`, `deployments.apps`.
+ * Only kinds that Orlop does not know itself are looked up in the cluster.
+ */
+export async function findKind(client: Pick<Client, "raw">, kind: string): Promise<Resource> {
   const wanted = kind.toLowerCase();
-  const resource = allResources.find((each) => namesOf(each).includes(wanted));
-  if (!resource) throw new UserError(`unknown kind ${JSON.stringify(kind)}`);
-  return { resource, name };
+  const isIt = (resource: Resource): boolean => namesOf(resource).includes(wanted);
+  const resource = allResources.find(isIt) ?? (await discoverResources(client)).find(isIt);
+  if (!resource) throw new UserError(`unknown kind ${JSON.stringify(kind)}: \`kubectl api-resources\` lists them`);
+  return resource;
 }
 
 function namesOf(resource: Resource): string[] {

@@ -97,7 +97,7 @@ async function startRuntime(options: NodeOptions, signal: AbortSignal): Promise<
   await protectFromOom([ownPid()], { log });
   const [containerd, machine] = await Promise.all([
     startContainerd({ dataDir, sandboxImage: pauseImageName, clock, log, signal }),
-    readMachine({ dataDir }),
+    readMachine({ dataDir, hostname: options.nodeName }),
   ]);
   // An adopted containerd may have been started by a process without that protection.
   await protectFromOom([containerd.pid()], { log: silentLog });

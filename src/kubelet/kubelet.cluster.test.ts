@@ -493,6 +493,20 @@ test("a restarted kubelet takes over running containers and restarts none", asyn
   assert.deepEqual(after.status, before.status);
 });
 
+test("a restarted kubelet keeps the host name to which its volumes are tied", async () => {
+  await using node = await startSimulatedNode();
+  const { client } = node.cluster;
+  const old = { "kubernetes.io/hostname": "before", "kubernetes.io/os": "other" };
+  await client.patch(Node, { name: "node-1" }, { type: "merge", body: { metadata: { labels: old } } });
+
+  await node.restartKubelet();
+  await node.cluster.settle();
+
+  const { metadata } = await client.get(Node, { name: "node-1" });
+  assert.equal(metadata.labels?.["kubernetes.io/hostname"], "before");
+  assert.equal(metadata.labels?.["kubernetes.io/os"], "linux");
+});
+
 test("a restarted kubelet stops pods that were deleted meanwhile", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", web);

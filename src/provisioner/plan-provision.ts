@@ -4,6 +4,7 @@ import { type PersistentVolume } from "#api/core/persistent-volume/persistent-vo
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type StorageClass } from "#api/storage/storage-class.ts";
+import { hostnameLabel } from "#api/well-known.ts";
 import { referenceTo } from "#client/events.ts";
 import { localProvisioner } from "./local-class.ts";
 
@@ -57,7 +58,6 @@ export function planProvision(claim: PersistentVolumeClaim, facts: ProvisionFact
   };
 }
 
-export const hostnameLabel = "kubernetes.io/hostname";
 const modes = ["ReadWriteOnce", "ReadWriteOncePod"];
 
 /** What a directory of a node cannot be. */

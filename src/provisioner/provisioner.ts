@@ -6,11 +6,12 @@ import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { ignoreNotFound, isAlreadyExists } from "#api/status.ts";
 import { StorageClass } from "#api/storage/storage-class.ts";
+import { hostnameLabel } from "#api/well-known.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { type VolumeDirectories } from "./directories.ts";
 import { ensureLocalClass, localProvisioner } from "./local-class.ts";
-import { hostnameLabel, isOwnVolume, planProvision, provisionerFinalizer, volumeNameFor } from "./plan-provision.ts";
+import { isOwnVolume, planProvision, provisionerFinalizer, volumeNameFor } from "./plan-provision.ts";
 import { planRemoval } from "./plan-removal.ts";
 
 export interface ProvisionerOptions {

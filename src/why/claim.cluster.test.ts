@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type InputOf, type Resource } from "#api/resource.ts";
@@ -32,13 +33,21 @@ test("orlop why explains a claim, and a pod that waits for one", async () => {
     });
   const why = async (resource: typeof Pod | typeof PersistentVolumeClaim, name: string) => {
     const subject = { resource: resource as unknown as Resource, namespace, name };
-    const { state, headline } = explain(await gather(client, subject, cluster.clock.now()));
-    return `${state}: ${headline}`;
+    const { state, headline, evidence, advice } = explain(await gather(client, subject, cluster.clock.now()));
+    return [`${state}: ${headline}`, ...evidence, ...advice].join("\n");
   };
   await claim("idle");
   await claim("classless", { storageClassName: "" });
   await claim("unknown", { storageClassName: "nowhere" });
   await claim("named", { volumeName: "nothing" });
+  await client.create(PersistentVolume, {
+    metadata: { name: "small" },
+    spec: {
+      ...{ storageClassName: "manual", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"] },
+      hostPath: { path: "/data" },
+    },
+  });
+  await claim("large", { storageClassName: "manual", resources: { requests: { storage: "2Gi" } } });
   for (const name of ["bound", "stuck", "shared", "gone"]) {
     if (name !== "gone") {
       const shared = name === "shared" ? { accessModes: ["ReadWriteMany"] } : {};
@@ -54,6 +63,10 @@ test("orlop why explains a claim, and a pod that waits for one", async () => {
     ["idle", /^Pending: .*waits for the first pod that uses it/],
     ["classless", /^Pending: .*has no StorageClass, and no free PersistentVolume fits/],
     ["unknown", /^Pending: .*StorageClass nowhere does not exist/],
+    [
+      "large",
+      /^Pending: .*no free PersistentVolume of class manual fits[\s\S]*volume small: requested PV is too small \(1Gi/,
+    ],
     ["named", /^Pending: .*waits for volume nothing, which does not exist/],
     ["bound", /^Bound: .*is bound to volume pvc-.* \(1Gi\): nothing is stuck. The data is in /],
     ["stuck", /^Pending: .*waits for a volume from the provisioner example.com\/dead/],
@@ -66,4 +79,11 @@ test("orlop why explains a claim, and a pod that waits for one", async () => {
     /^Unschedulable: Pod stuck waits for its volume\. .*provisioner example.com\/dead/,
   );
   assert.match(await why(Pod, "shared"), /ReadWriteMany is not supported/);
+
+  await client.delete(PersistentVolumeClaim, { name: "bound", namespace });
+  const ending = await why(PersistentVolumeClaim, "bound");
+  assert.match(
+    ending,
+    /^Terminating: .* stays until no pod uses it: bound\.\n[\s\S]*Do not remove the finalizer by hand/,
+  );
 });

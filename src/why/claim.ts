@@ -1,17 +1,24 @@
 import { noProvisioner, provisionerAnnotation, selectedNodeAnnotation } from "#api/core/persistent-volume/binding.ts";
 import { isGrowing } from "#api/core/persistent-volume/growth.ts";
 import { classOfClaim, mismatchOf } from "#api/core/persistent-volume/match-volume.ts";
+import { type PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
+import { type PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
+import { isFinished } from "#api/core/pod/pod-state.ts";
+import { claimProtectionFinalizer } from "#api/well-known.ts";
 import { counted, type Explanation, listed } from "./explanation.ts";
 import { type ClaimFacts, type SeenEvent } from "./facts.ts";
-import { ago } from "./times.ts";
+import { heldBy } from "./pod/ending.ts";
+import { ago, msOf } from "./times.ts";
 
-/** Why a claim has no volume. */
+/** Why a claim has no volume, or does not go. */
 export function explainClaim(facts: ClaimFacts): Explanation {
   const { claim, events, nowMs } = facts;
   const { metadata, spec, status } = claim;
   const title = `PersistentVolumeClaim ${metadata.name}`;
+  if (metadata.deletionTimestamp) return ending(title, facts);
   const evidence = [
     `asks for ${spec.resources.requests?.storage ?? "no size"}, ${spec.accessModes?.join(", ") ?? "no access mode"}`,
+    ...facts.candidates.map((volume) => `volume ${volume.metadata.name}: ${unfitness(volume, claim)}`),
     ...events.slice(-maxEvents).map((event) => describe(event, nowMs)),
   ];
   if (status.phase === "Bound") return { hop: undefined, evidence, ...bound(title, facts) };
@@ -23,6 +30,31 @@ export function explainClaim(facts: ClaimFacts): Explanation {
     return { hop: undefined, state: "Lost", headline, evidence, advice };
   }
   return { hop: undefined, evidence, state: "Pending", ...pending(title, facts) };
+}
+
+function ending(title: string, { claim, pods, nowMs }: ClaimFacts): Explanation {
+  const asked = `deleted ${ago(msOf(claim.metadata.deletionTimestamp), nowMs)}`;
+  const users = pods.filter((pod) => !isFinished(pod)).map(({ metadata }) => metadata.name);
+  const isProtected = claim.metadata.finalizers?.includes(claimProtectionFinalizer);
+  if (!isProtected || users.length === 0) return heldBy(title, claim, asked);
+  return {
+    hop: undefined,
+    state: "Terminating",
+    headline: `${title} is being deleted, and stays until no pod uses it: ${listed(users.slice(0, maxUsers))}.`,
+    evidence: [asked, `used by ${counted(users.length, "pod")} that ${users.length === 1 ? "has" : "have"} not ended`],
+    advice: [
+      "Delete the pods that use it, or scale down what creates them. The deletion cannot be taken back.",
+      "Do not remove the finalizer by hand: the pods would lose their data while they run.",
+    ],
+  };
+}
+const maxUsers = 3;
+
+function unfitness(volume: PersistentVolume, claim: PersistentVolumeClaim): string {
+  const { claimRef, capacity } = volume.spec;
+  if (claimRef) return `belongs to claim ${claimRef.namespace ?? ""}/${claimRef.name ?? ""}`;
+  const why = mismatchOf(volume, claim);
+  return why ? `${why} (${capacity?.storage ?? "no size"}, ${volume.spec.accessModes?.join(", ")})` : "fits";
 }
 
 const maxEvents = 3;
@@ -56,10 +88,19 @@ function pending(title: string, facts: ClaimFacts): Answer {
       ],
     };
   }
+  if (!storageClass && facts.candidates.length > 0) {
+    return {
+      headline: `${title} has no volume: no free PersistentVolume of class ${className} fits, and no StorageClass of that name makes one.`,
+      advice: ["Create a PersistentVolume of that class that is large enough and has its access modes."],
+    };
+  }
   if (!storageClass) {
     return {
       headline: `${title} has no volume: StorageClass ${className} does not exist, or you may not read it.`,
-      advice: ["Create the class, or a claim with another one: `kubectl get storageclass`."],
+      advice: [
+        "Create the class, or a claim with another one: `kubectl get storageclass`.",
+        "Or create a PersistentVolume of that class: it needs no StorageClass.",
+      ],
     };
   }
   const isDelayed = storageClass.volumeBindingMode === "WaitForFirstConsumer";

@@ -1,4 +1,4 @@
-import { classOfClaim } from "#api/core/persistent-volume/match-volume.ts";
+import { classOfClaim, classOfVolume } from "#api/core/persistent-volume/match-volume.ts";
 import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { claimNamesOf } from "#api/core/pod/pod-references.ts";
@@ -20,16 +20,21 @@ export async function gatherClaim(reader: ClaimReader, claim: PersistentVolumeCl
   const { namespace, name } = claim.metadata;
   const { volumeName } = claim.spec;
   const className = classOfClaim(claim);
-  const [events, storageClass, volume, { items }] = await Promise.all([
+  const isBound = claim.status.phase === "Bound";
+  const [events, storageClass, volume, { items }, volumes] = await Promise.all([
     reader.events(claim),
     className ? readable(client.get(StorageClass, { name: className })) : undefined,
     volumeName ? readable(client.get(PersistentVolume, { name: volumeName })) : undefined,
     client.list(Pod, { namespace }),
+    isBound || volumeName ? undefined : readable(client.list(PersistentVolume, {})),
   ]);
   const pods = items.filter((pod) => claimNamesOf(pod).includes(name));
-  return { nowMs, claim, events, storageClass, volume, pods };
+  const candidates = volumes?.items.filter((one) => classOfVolume(one) === className).slice(0, maxCandidates) ?? [];
+  return { nowMs, claim, events, storageClass, volume, candidates, pods };
 }
 
+/** How many volumes are shown. */
+const maxCandidates = 3;
 /** How many claims of a pod are examined. */
 const maxClaims = 8;
 

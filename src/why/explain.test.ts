@@ -599,6 +599,18 @@ const cases: readonly Case[] = [
     evidence: /create by ann 2s ago got 422 at hop 5 \(schema\)/,
   },
   {
+    name: "a service whose address is not to be had, which trying again does not change",
+    facts: {
+      about: "absent",
+      nowMs,
+      ...{ resource: Service, namespace: "default", name: "web", removal: undefined },
+      refusal: { atMs: nowMs, verb: "create", user: "ann", status: 422, hop: "persist", message: "failed to allocate" },
+    },
+    hop: "persist",
+    says: /refused it: failed to allocate/,
+    advice: /^Correct what the message names/,
+  },
+  {
     name: "an object that its writer had no right to create",
     facts: {
       about: "absent",
@@ -633,6 +645,20 @@ const cases: readonly Case[] = [
     },
     hop: undefined,
     says: /ConfigMap cm cannot be removed because 1 finalizer holds it: x\/y/,
+  },
+  {
+    name: "an object that a finalizer of Kubernetes itself holds",
+    facts: {
+      about: "object",
+      nowMs,
+      resource: ConfigMap,
+      object: build(ConfigMap, {
+        metadata: { name: "cm", namespace: "default", deletionTimestamp: ago(9), finalizers: ["foregroundDeletion"] },
+      }),
+    },
+    hop: undefined,
+    says: /ConfigMap cm cannot be removed because 1 finalizer holds it: foregroundDeletion/,
+    advice: /^It stays until the objects that it owns are gone.*$/,
   },
   {
     name: "nothing about an object of another kind, except that it exists",

@@ -3,6 +3,7 @@ import { explainBudget, explainQuota } from "./allowances.ts";
 import { explainApiService } from "./api-service.ts";
 import { explainAutoscaler } from "./autoscaler.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
+import { explainCertificateRequest } from "./certificate.ts";
 import { explainClaim } from "./claim.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
@@ -38,6 +39,8 @@ function explainObject(facts: Facts): Explanation {
       return explainApiService(facts.apiService);
     case "autoscaler":
       return explainAutoscaler(facts.autoscaler);
+    case "certificate":
+      return explainCertificateRequest(facts.request);
     case "claim":
       return explainClaim(facts);
     case "object":

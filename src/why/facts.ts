@@ -6,6 +6,7 @@ import { type StatefulSet } from "#api/apps/stateful-set.ts";
 import { type HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-autoscaler.ts";
 import { type CronJob } from "#api/batch/cron-job.ts";
 import { type Job } from "#api/batch/job.ts";
+import { type CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
 import { type Node } from "#api/core/node.ts";
 import { type PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
 import { type PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
@@ -36,6 +37,7 @@ type FactsOfObject =
   | { readonly about: "budget"; readonly budget: PodDisruptionBudget }
   | { readonly about: "apiService"; readonly apiService: APIService }
   | { readonly about: "autoscaler"; readonly autoscaler: HorizontalPodAutoscaler }
+  | { readonly about: "certificate"; readonly request: CertificateSigningRequest }
   | ({ readonly about: "claim" } & ClaimFacts)
   | ({ readonly about: "object" } & ObjectFacts)
   | ({ readonly about: "absent" } & AbsentFacts);
@@ -72,6 +74,8 @@ export interface ClaimFacts {
   readonly storageClass: StorageClass | undefined;
   /** The volume that the claim names. */
   readonly volume: PersistentVolume | undefined;
+  /** Some volumes of its class, for a claim that waits and names none. */
+  readonly candidates: readonly PersistentVolume[];
   /** The pods that use the claim. */
   readonly pods: readonly Pod[];
 }

@@ -8,6 +8,7 @@ import { CronJob } from "#api/batch/cron-job.ts";
 import { parseCronSchedule } from "#api/batch/cron-schedule.ts";
 import { nextDueMs } from "#api/batch/cron-times.ts";
 import { Job } from "#api/batch/job.ts";
+import { CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
 import { Lease } from "#api/coordination/lease.ts";
 import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
@@ -62,7 +63,8 @@ async function gatherFor(
   { object, nowMs }: { readonly object: ApiObject; readonly nowMs: number },
 ): Promise<Facts> {
   const { schema } = resource;
-  if (object.metadata.deletionTimestamp && schema !== Pod.schema) return { about: "object", nowMs, resource, object };
+  const hasOwnEnd = schema === Pod.schema || schema === PersistentVolumeClaim.schema;
+  if (object.metadata.deletionTimestamp && !hasOwnEnd) return { about: "object", nowMs, resource, object };
   switch (schema) {
     case Pod.schema:
       return { about: "pod", ...(await gatherer.pod(object as Pod)) };
@@ -90,6 +92,8 @@ async function gatherFor(
       return { about: "apiService", apiService: object as APIService };
     case HorizontalPodAutoscaler.schema:
       return { about: "autoscaler", autoscaler: object as HorizontalPodAutoscaler };
+    case CertificateSigningRequest.schema:
+      return { about: "certificate", request: object as CertificateSigningRequest };
     case PersistentVolumeClaim.schema: {
       const claim = object as PersistentVolumeClaim;
       return { about: "claim", ...(await gatherClaim(gatherer.claimReader, claim)) };

@@ -5,7 +5,7 @@ import { type TraceAnswer } from "#trace/answers.ts";
 import { parseFlags, UserError } from "../command.ts";
 import { connect, connectFlags } from "../connect.ts";
 import { readAnswer } from "../read-answer.ts";
-import { parseTarget } from "../target.ts";
+import { findKind, parseTarget } from "../target.ts";
 
 export const flags = {
   ...connectFlags,
@@ -19,10 +19,11 @@ const defaultWidth = 140;
 /** Shows the hops of the last apply of an object, with their times and causes. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseFlags(args, flags);
-  const { resource, name } = parseTarget(positionals, "trace");
+  const { kind, name } = parseTarget(positionals, "trace");
   await using connection = await connect(values);
-  const { namespace } = connection;
-  const answer = await getTrace(connection.client, { resource, namespace, name, traceId: values.trace });
+  const { client, namespace } = connection;
+  const resource = await findKind(client, kind);
+  const answer = await getTrace(client, { resource, namespace, name, traceId: values.trace });
   if (values.json) {
     process.stdout.write(`${JSON.stringify(answer, undefined, 2)}\n`);
     return 0;

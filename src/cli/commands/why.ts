@@ -4,7 +4,7 @@ import { explain } from "#why/explain.ts";
 import { gather } from "#why/gather.ts";
 import { parseFlags } from "../command.ts";
 import { connect, connectFlags } from "../connect.ts";
-import { parseTarget } from "../target.ts";
+import { findKind, parseTarget } from "../target.ts";
 
 export const flags = {
   ...connectFlags,
@@ -14,9 +14,10 @@ export const flags = {
 /** Says at which hop an object is stuck, and why. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseFlags(args, flags);
-  const { resource, name } = parseTarget(positionals, "why");
+  const { kind, name } = parseTarget(positionals, "why");
   await using connection = await connect(values);
   const { client, namespace } = connection;
+  const resource = await findKind(client, kind);
   const explanation = explain(await gather(client, { resource, namespace, name }, systemClock.now()));
   process.stdout.write(values.json ? `${JSON.stringify(explanation, undefined, 2)}\n` : renderExplanation(explanation));
   return explanation.state === "NotFound" ? 1 : 0;

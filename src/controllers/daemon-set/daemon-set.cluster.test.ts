@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ControllerRevision } from "#api/apps/controller-revision.ts";
 import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
@@ -44,6 +45,14 @@ test("a DaemonSet runs one pod on each node, also on new and on cordoned ones", 
     updatedNumberScheduled: 3,
     numberAvailable: 3,
   });
+  // Upstream's clients find the revision of a pod by this label, which is another one than that of StatefulSets.
+  const hash = (await cluster.list(Pod))[0]?.metadata.labels?.["controller-revision-hash"];
+  const [revision] = await cluster.list(ControllerRevision);
+  assert(hash);
+  assert.deepEqual(revision?.metadata.labels, { ...labels, "controller-revision-hash": hash });
+  const { template } = (revision.data as { spec: { template: { spec: object } } }).spec;
+  assert.deepEqual(Object.keys(template), ["$patch", "metadata", "spec"]);
+  assert.deepEqual(Object.keys(template.spec), Object.keys(template.spec).toSorted());
 });
 
 test("a DaemonSet follows labels and taints of nodes", async () => {

@@ -71,7 +71,7 @@ async function syncSet(
   const request = { owner: set, ownerResource: DaemonSet, dependents: pods, selector: set.spec.selector };
   const owned = await claim(deps.client, request, signal);
   const { collisionCount: collisions = 0 } = set.status;
-  const of = { resource: DaemonSet, owner: set, template: set.spec.template, collisions };
+  const of = { resource: DaemonSet, owner: set, template: set.spec.template, collisions, label: revisionLabel };
   const revisions = await syncRevisions(deps, of, signal);
   const aims = { set, hash: hashOf(revisions.update), nowMs };
   const byNode = Map.groupBy(owned, nodeOf);

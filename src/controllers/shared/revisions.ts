@@ -4,19 +4,23 @@ import { isControlledBy, ownerRefTo } from "#api/meta/owner.ts";
 import { type Resource, type Stored } from "#api/resource.ts";
 import { ignoreNotFound, isAlreadyExists } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
+import { sortedJson } from "#lib/text/json.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { contentHash } from "./content-hash.ts";
 import { ownedBy } from "./dependents.ts";
 
-/** On a pod: the revision of the template that it was made from. */
+/** On a pod: the revision of the template that it was made from. On the revision of a DaemonSet: its own hash. */
 export const revisionLabel = "controller-revision-hash";
-const hashLabel = "controller.kubernetes.io/hash";
+/** On the revision of a StatefulSet: its own hash. */
+export const hashLabel = "controller.kubernetes.io/hash";
 
 export interface RevisionOwner<T extends Stored> {
   readonly resource: Resource<T>;
   readonly owner: T;
   readonly template: PodTemplateSpec;
   readonly collisions: number;
+  /** The label of revisions with their hash; kinds differ in it. */
+  readonly label: string;
 }
 
 export interface Revisions {
@@ -37,8 +41,9 @@ export function templateOf({ data }: ControllerRevision): PodTemplateSpec | unde
   return "spec" in template ? (template as PodTemplateSpec) : undefined;
 }
 
-/** A short name of the revision, for labels of pods. */
-export const hashOf = ({ metadata }: ControllerRevision): string => metadata.labels?.[hashLabel] ?? metadata.name;
+/** A short name of the revision, for labels of pods. Older releases used one label for all kinds. */
+export const hashOf = ({ metadata: { labels, name } }: ControllerRevision): string =>
+  labels?.[revisionLabel] ?? labels?.[hashLabel] ?? name;
 
 const byRevision = (a: ControllerRevision, b: ControllerRevision): number =>
   a.revision - b.revision || (a.metadata.name < b.metadata.name ? -1 : 1);
@@ -65,14 +70,15 @@ export async function syncRevisions<T extends Stored>(
 
 async function createRevision<T extends Stored>(
   { client }: ReconcilerDeps,
-  { resource, owner, template, collisions, next }: RevisionOwner<T> & { readonly next: number },
+  { resource, owner, template, collisions, label, next }: RevisionOwner<T> & { readonly next: number },
   signal: AbortSignal,
 ): Promise<Pick<Revisions, "update" | "collisions">> {
-  const data = dataOf(template);
+  // Upstream's clients compare the bytes of a revision with a template that they have sorted.
+  const data = JSON.parse(sortedJson(dataOf(template))) as ReturnType<typeof dataOf>;
   const { namespace = "", name } = owner.metadata;
   for (let attempt = collisions; ; attempt++) {
     const hash = contentHash(data, attempt);
-    const labels = { ...template.metadata.labels, [hashLabel]: hash };
+    const labels = { ...template.metadata.labels, [label]: hash };
     const metadata = { namespace, name: `${name}-${hash}`, labels, ownerReferences: [ownerRefTo(resource, owner)] };
     try {
       const update = await client.create(ControllerRevision, { metadata, data, revision: next }, { signal });

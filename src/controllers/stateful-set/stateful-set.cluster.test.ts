@@ -66,6 +66,7 @@ test("a StatefulSet starts its pods in order, updates them from the last, and ro
   assert.deepEqual(await images(cluster), ["web-0 web:1", "web-1 web:1", "web-2 web:1"]);
   const revisions = await cluster.list(ControllerRevision);
   assert.deepEqual(revisions.map(({ revision }) => revision).toSorted(), [2, 3]);
+  assert(revisions.every(({ metadata }) => metadata.labels?.["controller.kubernetes.io/hash"]));
   const [pod] = await cluster.list(Pod);
   assert.deepEqual([pod?.spec.hostname, pod?.spec.subdomain], ["web-0", "web"]);
   assert.equal(pod?.metadata.labels?.["apps.kubernetes.io/pod-index"], "0");

@@ -6,7 +6,13 @@ import { Pod } from "#api/core/pod.ts";
 import { claim } from "#controllers/shared/claim.ts";
 import { adopters } from "#controllers/shared/dependents.ts";
 import { allOrFirstError, type PodTexts, PodWriter } from "#controllers/shared/owned-pods.ts";
-import { type Revisions, removeOldRevisions, syncRevisions, templateOf } from "#controllers/shared/revisions.ts";
+import {
+  hashLabel,
+  type Revisions,
+  removeOldRevisions,
+  syncRevisions,
+  templateOf,
+} from "#controllers/shared/revisions.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { slowStart } from "#lib/async/slow-start.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
@@ -39,7 +45,8 @@ export function statefulSetController(deps: ReconcilerDeps): Reconciler<Stateful
     async reconcile(set, signal) {
       const nowMs = deps.clock.now();
       const { collisionCount = 0, currentRevision } = set.status;
-      const of = { resource: StatefulSet, owner: set, template: set.spec.template, collisions: collisionCount };
+      const { template } = set.spec;
+      const of = { resource: StatefulSet, owner: set, template, collisions: collisionCount, label: hashLabel };
       const revisions = await syncRevisions(deps, of, signal);
       const current = revisions.all.find(({ metadata }) => metadata.name === currentRevision) ?? revisions.update;
       const isMember = (pod: Pod): boolean => ordinalOf(pod, set) !== undefined;

@@ -24,6 +24,8 @@ export type Amounts = Readonly<Record<string, string>>;
 
 export interface MachineOptions {
   readonly dataDir: string;
+  /** By default what the machine calls itself. Nodes that share a machine need different names. */
+  readonly hostname?: string;
   readonly maxPods?: number;
   /** Reserved for the system and for Orlop itself. */
   readonly reserved?: Amounts;
@@ -58,7 +60,7 @@ export async function readMachine(options: MachineOptions): Promise<Machine> {
     pods: String(maxPods),
   };
   return {
-    hostname: os.hostname(),
+    hostname: options.hostname ?? os.hostname(),
     addresses: options.addresses ?? ownAddresses(),
     machineId,
     systemUuid,

@@ -1,6 +1,7 @@
 import { Node, type NodeStatus, type Taint } from "#api/core/node.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
+import { hostnameLabel } from "#api/well-known.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import type { ContainerRuntime, RuntimeVersion } from "#kubelet/runtime/runtime.ts";
@@ -120,7 +121,7 @@ async function register(deps: NodeDeps, signal: AbortSignal): Promise<Node> {
     "beta.kubernetes.io/arch": machine.architecture,
     "beta.kubernetes.io/os": machine.operatingSystem,
     "kubernetes.io/arch": machine.architecture,
-    "kubernetes.io/hostname": machine.hostname,
+    [hostnameLabel]: machine.hostname,
     "kubernetes.io/os": machine.operatingSystem,
     ...deps.labels,
   };
@@ -143,7 +144,9 @@ async function register(deps: NodeDeps, signal: AbortSignal): Promise<Node> {
     if (!isAlreadyExists(error)) throw error;
   }
   const old = await client.get(Node, { name: nodeName }, { signal });
-  const wanted = { ...old.metadata.labels, ...labels };
+  // The volumes of this node are tied to the host name that it had when they were made.
+  const hostname = old.metadata.labels?.[hostnameLabel] ?? labels[hostnameLabel];
+  const wanted = { ...old.metadata.labels, ...labels, [hostnameLabel]: hostname };
   let node = old;
   if (!equal(wanted, old.metadata.labels ?? {})) {
     const body = { metadata: { labels: wanted, annotations } };

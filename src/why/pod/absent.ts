@@ -1,7 +1,7 @@
 import { describeRefusal, refusalAdvice } from "../admission.ts";
 import { quotaAdvice } from "../allowances.ts";
 import { type Explanation } from "../explanation.ts";
-import { type AbsentFacts } from "../facts.ts";
+import { type AbsentFacts, type Refusal } from "../facts.ts";
 import { ago } from "../times.ts";
 
 /** The object does not exist; perhaps it was refused. */
@@ -34,15 +34,17 @@ export function explainAbsent({ resource, namespace, name, refusal, removal, now
     advice: [
       quotaAdvice(refusal.message) ??
         refusalAdvice(refusal) ??
-        advice[refusal.hop] ??
+        adviceAt(refusal) ??
         "Correct what the message names, and apply it again.",
     ],
   };
 }
 
+/** Only a conflict can be met by trying again: at the same hop, addresses and ports are given out, and may be refused. */
+const adviceAt = ({ hop, status }: Refusal): string | undefined => (status === 409 ? conflict : advice[hop]);
+const conflict = "Somebody else changed it at the same time, or it already exists: read it again and retry.";
 const advice: Readonly<Partial<Record<string, string>>> = {
   authenticate: "Check the credentials in the kubeconfig.",
   authorize: "Give the user a Role that allows it, or use another user.",
   admit: "An admission rule refused it: change the object or the rule.",
-  persist: "Somebody else changed it at the same time, or it already exists: read it again and retry.",
 };

@@ -2,6 +2,8 @@ import { type Namespace } from "#api/core/namespace.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { humanDuration } from "#api/meta/age.ts";
 import { type ApiObject } from "#api/resource.ts";
+import { claimProtectionFinalizer, serviceCidrFinalizer, volumeProtectionFinalizer } from "#api/well-known.ts";
+import { own } from "#lib/data/own.ts";
 import { counted, type Explanation, listed } from "../explanation.ts";
 import { type ObjectFacts, type PodFacts } from "../facts.ts";
 import { ago, lasting, msOf } from "../times.ts";
@@ -79,19 +81,35 @@ const silentMs = 60_000;
 const isSilent = ({ heartbeatMs, nowMs }: PodFacts): boolean =>
   heartbeatMs !== undefined && nowMs - heartbeatMs > silentMs;
 
-function heldBy(name: string, { metadata }: ApiObject, asked: string): Explanation {
+/** An object that nothing but its finalizers keeps. */
+export function heldBy(name: string, { metadata }: ApiObject, asked: string): Explanation {
   const { finalizers = [] } = metadata;
+  const known = finalizers.map((finalizer) => own(knownHolders, finalizer));
   return {
     hop: undefined,
     state: "Terminating",
     headline: `${name} cannot be removed because ${counted(finalizers.length, "finalizer")} ${finalizers.length === 1 ? "holds" : "hold"} it: ${listed(finalizers)}.`,
     evidence: [asked, `metadata.finalizers: ${finalizers.join(", ")}`],
-    advice: [
-      "The controller that set a finalizer removes it after its cleanup: check that this controller runs.",
-      "If it will never run again, remove the finalizer by hand; what it should have cleaned up stays behind.",
-    ],
+    advice: known.every((advice) => advice !== undefined)
+      ? known
+      : [
+          "The controller that set a finalizer removes it after its cleanup: check that this controller runs.",
+          "If it will never run again, remove the finalizer by hand; what it should have cleaned up stays behind.",
+        ],
   };
 }
+
+/** Finalizers of Kubernetes itself, which are not to be removed by hand, and what they wait for. */
+const knownHolders: Readonly<Record<string, string>> = {
+  [claimProtectionFinalizer]: "A claim stays until no pod uses it. Ask again in a moment.",
+  [volumeProtectionFinalizer]:
+    "A volume stays until its claim is gone: `kubectl get pv` shows the claim. Delete that first.",
+  [serviceCidrFinalizer]:
+    "A range stays for some seconds, and until no service has an address that only it offers: `kubectl get ipaddress`.",
+  foregroundDeletion: "It stays until the objects that it owns are gone: find one of them, and why it stays.",
+  "customresourcecleanup.apiextensions.k8s.io":
+    "A definition stays until its objects are gone: an object with a finalizer keeps it.",
+};
 
 /** Any other object that is being deleted. */
 export function explainEndingObject({ object, resource, nowMs }: ObjectFacts): Explanation | undefined {

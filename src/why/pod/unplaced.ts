@@ -4,9 +4,9 @@ import { type AttemptAnswer, type NodeRejection } from "#trace/answers.ts";
 import { explainClaim } from "../claim.ts";
 import { counted, type Explanation, listed } from "../explanation.ts";
 import { type PodFacts } from "../facts.ts";
-import { adviceFor, type Cause, causeOf, describeRejection, shortOf } from "../rejections.ts";
 import { ago, msOf } from "../times.ts";
 import { describeEvent, lastEvent, podName } from "./pod-parts.ts";
+import { adviceFor, type Cause, causeOf, describeRejection, shortOf } from "./rejections.ts";
 
 const defaultScheduler = "default-scheduler";
 

@@ -1,10 +1,10 @@
+import { hostnameLabel } from "#api/well-known.ts";
 import { type AcrossNodes } from "../../framework.ts";
 import { maxScore } from "../../normalize.ts";
 import { type Snapshot } from "../../snapshot.ts";
 import { noDomain } from "../../topology/domains.ts";
 import { hasAllLabels, type Spread } from "./constraints.ts";
 
-const hostnameLabel = "kubernetes.io/hostname";
 /** A node without the labels of the pod's own rules. */
 const ignored = -1;
 

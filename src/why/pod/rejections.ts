@@ -3,8 +3,9 @@ import { podRequests } from "#api/core/pod/pod-resources.ts";
 import { tolerates } from "#api/core/pod/tolerations.ts";
 import { compareQuantities, quantityValue } from "#api/meta/quantity.ts";
 import { type NodeRejection } from "#trace/answers.ts";
-import { type NodeRoom, type PodFacts } from "./facts.ts";
-import { wantedHostPorts } from "./rooms.ts";
+import { type NodeRoom, type PodFacts } from "../facts.ts";
+import { wantedHostPorts } from "../rooms.ts";
+import { clashAdvice, clashDetails, clashOf, clashWords } from "./neighbours.ts";
 
 /** Why a node was rejected, in plain words. Equal causes have equal words, so that they can be counted. */
 export interface Cause {
@@ -17,6 +18,8 @@ export interface Cause {
 export function causeOf({ plugin, reasons }: NodeRejection): Cause {
   const lacking = lackingOf(reasons);
   if (lacking.length > 0) return is(`short of ${lacking.join(" and ")}`);
+  const clash = clashOf({ plugin, reasons });
+  if (clash) return clashWords[clash];
   switch (plugin) {
     case "TaintToleration":
       return has("a taint that the pod does not tolerate");
@@ -84,7 +87,9 @@ export function describeRejection(facts: PodFacts, { node: name, plugin, reasons
         })
       : [];
   const taints = plugin === "TaintToleration" ? untolerated(facts, room.node).map(describeTaint) : [];
-  const more = [...details, ...labels, ...ports, ...taints, ...also].filter(Boolean).join("; ");
+  const clash = clashOf({ plugin, reasons });
+  const clashes = clash ? clashDetails(facts.pod, room.node, clash) : [];
+  const more = [...details, ...labels, ...ports, ...taints, ...clashes, ...also].filter(Boolean).join("; ");
   return `${name}: ${reasons.join(", ")}${more ? ` (${more})` : ""}`;
 }
 
@@ -135,7 +140,9 @@ export function adviceFor(facts: PodFacts, rejection: NodeRejection): string[] {
   return [...gateAdvice(facts, rejection), ...also];
 }
 
-function gateAdvice(facts: PodFacts, { node, plugin }: NodeRejection): string[] {
+function gateAdvice(facts: PodFacts, { node, plugin, reasons }: NodeRejection): string[] {
+  const clash = clashOf({ plugin, reasons });
+  if (clash) return [clashAdvice(facts.pod, node, clash)];
   switch (plugin) {
     case "TaintToleration":
       return [taintAdvice(facts, node)];
