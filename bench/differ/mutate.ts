@@ -1,4 +1,5 @@
 import { type Field, type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
+import { plainScalars } from "#testing/lists/plain-scalars.ts";
 import { type Tree } from "./samples/sample.ts";
 
 /** One change of a valid object. */
@@ -104,19 +105,9 @@ function plausible(schema: Schema, depth: number): unknown {
     case "any":
       return {};
     default:
-      return sound[at.type];
+      return plainScalars[at.type];
   }
 }
-
-const sound = {
-  boolean: true,
-  bytes: "YQ==",
-  time: "2026-01-01T00:00:00Z",
-  microTime: "2026-01-01T00:00:00.000000Z",
-  duration: "1s",
-  quantity: "1",
-  intOrString: 1,
-};
 
 /** Values to try in a field: the interesting ones of its type, sound or not, and those of other types. */
 function valuesOf(schema: Schema): readonly unknown[] {

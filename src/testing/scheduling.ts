@@ -3,6 +3,7 @@ import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { type Profile, type SchedulerPlugin, type Verdict } from "#scheduler/framework.ts";
+import { keyOf } from "#scheduler/pod-key.ts";
 import { defaultProfile } from "#scheduler/profiles.ts";
 import { type NodeInfo, Snapshot } from "#scheduler/snapshot.ts";
 import { build } from "./build.ts";
@@ -48,7 +49,7 @@ export function snapshotOf(nodes: readonly Node[], pods: readonly Pod[] = []): S
   return snapshot;
 }
 
-export const podKey = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}/${metadata.uid}`;
+export const podKey = keyOf;
 
 export function infoOf(snapshot: Snapshot, name: string): NodeInfo {
   const info = snapshot.get(name);

@@ -8,7 +8,10 @@ import { NamedRuleWithOperations, validateNamedRule } from "./rule-with-operatio
 const object = inPackage("admissionregistration/v1");
 
 /** Which requests of a rule match, by the API version that the caller uses. */
-export const matchPolicies = oneOf("Equivalent", "Exact");
+const equivalence = "Whether requests in other API versions of a resource match too: Equivalent or Exact.";
+/** The field of that name, which has another number in each message. */
+export const matchPolicy = (number: number) =>
+  inGo({ isPointer: true }, defaulted(number, oneOf("Equivalent", "Exact"), "Equivalent", equivalence));
 /** What happens to a request if a webhook or a policy fails. */
 export const failurePolicies = oneOf("Fail", "Ignore");
 
@@ -23,15 +26,7 @@ export const MatchResources = object.atomic("MatchResources", "Selects the reque
   ),
   resourceRules: optional(3, atomicList(NamedRuleWithOperations), "Rules of which a request must match at least one."),
   excludeResourceRules: optional(4, atomicList(NamedRuleWithOperations), "Rules of which a request may match none."),
-  matchPolicy: inGo(
-    { isPointer: true },
-    defaulted(
-      7,
-      matchPolicies,
-      "Equivalent",
-      "Whether requests in other API versions of a resource match too: Equivalent or Exact.",
-    ),
-  ),
+  matchPolicy: matchPolicy(7),
 });
 export interface MatchResources extends Infer<typeof MatchResources> {}
 

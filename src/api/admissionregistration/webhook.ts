@@ -7,7 +7,7 @@ import { atomicList, int32, listByKey, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { type ApiObject, type ResourceDeclaration } from "../resource.ts";
 import { MatchCondition, validateMatchConditions } from "./match-condition.ts";
-import { failurePolicies, matchPolicies } from "./match-resources.ts";
+import { failurePolicies, matchPolicy } from "./match-resources.ts";
 import { warnOfReservedName } from "./reserved-name.ts";
 import { RuleWithOperations, validateRuleWithOperations } from "./rule-with-operations.ts";
 import { validateClientConfig, WebhookClientConfig } from "./webhook-client-config.ts";
@@ -21,15 +21,7 @@ export const webhookFields = (objectSelectorTag: number, matchConditionsTag: num
     { isPointer: true },
     defaulted(4, failurePolicies, "Fail", "What happens to a request if the webhook fails: Fail or Ignore."),
   ),
-  matchPolicy: inGo(
-    { isPointer: true },
-    defaulted(
-      9,
-      matchPolicies,
-      "Equivalent",
-      "Whether requests in other API versions of a resource match too: Equivalent or Exact.",
-    ),
-  ),
+  matchPolicy: matchPolicy(9),
   namespaceSelector: inGo(
     { isPointer: true },
     embedded(5, LabelSelector, "Selects namespaces. Objects outside of namespaces always match."),

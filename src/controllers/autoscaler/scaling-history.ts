@@ -61,31 +61,40 @@ function startOfPeriod(current: number, { ups, downs }: ScalingHistory, sinceMs:
   return current - changesSince(ups, sinceMs) + changesSince(downs, sinceMs);
 }
 
-/** The most pods that the rules allow now. */
-export function upLimit(
+interface Allowed {
+  readonly rules: Rules;
+  readonly nowMs: number;
+}
+type Policy = NonNullable<Rules["policies"]>[number];
+
+/** The sizes that the single policies allow; undefined if the rules allow no change. */
+function sizesOf(
   current: number,
   history: ScalingHistory,
-  { rules, nowMs }: { rules: Rules; nowMs: number },
-): number {
-  if (rules.selectPolicy === "Disabled") return current;
-  const limits = (rules.policies ?? []).map(({ type, value, periodSeconds }) => {
-    const start = startOfPeriod(current, history, nowMs - periodSeconds * 1000);
-    return type === "Pods" ? start + value : Math.ceil(start * (1 + value / 100));
-  });
-  return rules.selectPolicy === "Min" ? Math.min(...limits) : Math.max(...limits);
+  { rules, nowMs }: Allowed,
+  sizeFrom: (start: number, policy: Policy) => number,
+): number[] | undefined {
+  if (rules.selectPolicy === "Disabled") return undefined;
+  return (rules.policies ?? []).map((policy) =>
+    sizeFrom(startOfPeriod(current, history, nowMs - policy.periodSeconds * 1000), policy),
+  );
+}
+
+/** The most pods that the rules allow now. */
+export function upLimit(current: number, history: ScalingHistory, allowed: Allowed): number {
+  const sizes = sizesOf(current, history, allowed, (start, { type, value }) =>
+    type === "Pods" ? start + value : Math.ceil(start * (1 + value / 100)),
+  );
+  if (!sizes) return current;
+  return allowed.rules.selectPolicy === "Min" ? Math.min(...sizes) : Math.max(...sizes);
 }
 
 /** The fewest pods that the rules allow now. */
-export function downLimit(
-  current: number,
-  history: ScalingHistory,
-  { rules, nowMs }: { rules: Rules; nowMs: number },
-): number {
-  if (rules.selectPolicy === "Disabled") return current;
-  const limits = (rules.policies ?? []).map(({ type, value, periodSeconds }) => {
-    const start = startOfPeriod(current, history, nowMs - periodSeconds * 1000);
-    return type === "Pods" ? start - value : Math.trunc(start * (1 - value / 100));
-  });
+export function downLimit(current: number, history: ScalingHistory, allowed: Allowed): number {
+  const sizes = sizesOf(current, history, allowed, (start, { type, value }) =>
+    type === "Pods" ? start - value : Math.trunc(start * (1 - value / 100)),
+  );
+  if (!sizes) return current;
   // The smallest change leaves the most pods.
-  return rules.selectPolicy === "Min" ? Math.max(...limits) : Math.min(...limits);
+  return allowed.rules.selectPolicy === "Min" ? Math.max(...sizes) : Math.min(...sizes);
 }

@@ -1,5 +1,5 @@
 import { type Node, type Taint } from "#api/core/node.ts";
-import { tolerates } from "#api/core/pod/tolerations.ts";
+import { tolerates, toleratesNode } from "#api/core/pod/tolerations.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 import { normalizeReversed } from "../normalize.ts";
@@ -32,10 +32,4 @@ export const taintToleration: SchedulerPlugin = {
 const none: readonly Taint[] = [];
 const taintsOf = (node: Node | undefined): readonly Taint[] => node?.spec?.taints ?? none;
 
-function isTolerated({ spec }: Pod, node: Node): boolean {
-  for (const taint of taintsOf(node)) {
-    const matters = taint.effect === "NoSchedule" || taint.effect === "NoExecute";
-    if (matters && !tolerates(spec.tolerations, taint)) return false;
-  }
-  return true;
-}
+const isTolerated = ({ spec }: Pod, node: Node): boolean => toleratesNode(spec.tolerations, node);

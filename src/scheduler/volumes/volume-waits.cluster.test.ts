@@ -59,9 +59,10 @@ test("a pod goes to the node of a volume that was made by hand, and waits while 
   const read = (name: string) => client.get(Pod, { name, namespace });
   await cluster.until(async () => (await read("two")).status.conditions?.[0]?.reason === "Unschedulable");
   const { message } = (await read("two")).status.conditions?.[0] ?? {};
-  assert.match(
-    message ?? "",
-    /^0\/3 nodes are available: 3 node\(s\) didn't find available persistent volumes to bind\. /,
+  assert.equal(
+    message,
+    "0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind. " +
+      "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
   );
 
   const key = "kubernetes.io/hostname";

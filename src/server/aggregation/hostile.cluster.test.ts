@@ -11,6 +11,7 @@ import { startControlPlane } from "#cluster/control-plane.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
+import { flood as sendForever } from "#testing/peers/flood.ts";
 import {
   apiService,
   flunders,
@@ -62,18 +63,10 @@ async function startFront() {
 }
 
 let sent = 0;
-/** Sends for as long as anybody listens. */
-function flood(response: ServerResponse): void {
-  const chunk = Buffer.alloc(1 << 20, " ");
-  const more = (): void => {
-    while (!response.destroyed) {
-      sent += chunk.length;
-      if (!response.write(chunk)) return;
-    }
-  };
-  response.on("drain", more);
-  more();
-}
+const flood = (response: ServerResponse): void =>
+  sendForever(response, (bytes) => {
+    sent += bytes;
+  });
 
 /** What an extension server may do, and what its caller gets. */
 const cases: Record<

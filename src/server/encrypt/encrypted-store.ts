@@ -14,6 +14,7 @@ import {
   StoreUnavailableError,
   type StoreWatcher,
 } from "#store/store.ts";
+import { StoreAround } from "#store/store-around.ts";
 import { type Transformer } from "./provider.ts";
 
 /** Finds out how the value of a key is stored. */
@@ -23,8 +24,7 @@ export type TransformerOf = (key: string) => Transformer;
 const turnBytes = 256 << 10;
 
 /** A store whose values are encrypted in the store behind it. A value that cannot be decrypted has a `fault`. */
-export class EncryptedStore implements Store {
-  readonly #inner: Store;
+export class EncryptedStore extends StoreAround {
   readonly #transformerOf: TransformerOf;
   /** What this process wrote and still has, so that its own events need not be decrypted. */
   readonly #written = new WeakMap<Uint8Array, { readonly key: string; readonly plain: WeakRef<Uint8Array> }>();
@@ -32,41 +32,31 @@ export class EncryptedStore implements Store {
   readonly #late = new Set<Promise<void>>();
 
   constructor(inner: Store, transformerOf: TransformerOf) {
-    this.#inner = inner;
+    super(inner);
     this.#transformerOf = transformerOf;
   }
 
-  get revision(): number {
-    return this.#inner.revision;
-  }
-  get compactedRevision(): number {
-    return this.#inner.compactedRevision;
-  }
-  get trouble(): string | undefined {
-    return this.#inner.trouble;
-  }
-
   catchUp(): Promise<void> | undefined {
-    return this.#inner.catchUp()?.then(() => this.#delivered());
+    return this.inner.catchUp()?.then(() => this.#delivered());
   }
 
   async get(key: string, revision?: number): Promise<Entry | undefined> {
-    const entry = await this.#inner.get(key, revision);
+    const entry = await this.inner.get(key, revision);
     return entry && (await this.#opened(entry));
   }
 
   async list(prefix: string, options?: ListOptions): Promise<ListResult> {
-    const found = await this.#inner.list(prefix, options);
+    const found = await this.inner.list(prefix, options);
     return { ...found, entries: await this.#eachInTurns(found.entries, (entry) => this.#opened(entry)) };
   }
 
   async changes(prefix: string, page: PageOptions): Promise<ChangesPage> {
-    const found = await this.#inner.changes(prefix, page);
+    const found = await this.inner.changes(prefix, page);
     return { ...found, events: await this.#eachInTurns(found.events, (event) => this.#openedEvent(event)) };
   }
 
   async commit(changes: readonly Change[]): Promise<Committed | Refused> {
-    const result = await this.#inner.commit(changes.map((change) => this.#sealed(change)));
+    const result = await this.inner.commit(changes.map((change) => this.#sealed(change)));
     if (!result.ok) return { ...result, current: result.current && (await this.#opened(result.current)) };
     await this.#delivered();
     return result;
@@ -75,7 +65,7 @@ export class EncryptedStore implements Store {
   watch(prefix: string, from: number, watcher: StoreWatcher): () => void {
     let isOver = false;
     let last: Promise<void> | undefined;
-    const stop = this.#inner.watch(prefix, from, {
+    const stop = this.inner.watch(prefix, from, {
       events: (events, revision) => {
         const deliver = (opened: readonly StoreEvent[]): void => {
           if (!isOver) watcher.events(opened, revision);
@@ -105,18 +95,14 @@ export class EncryptedStore implements Store {
     };
   }
 
-  compact(revision: number): Promise<void> {
-    return this.#inner.compact(revision);
-  }
-
   /** The current value was encrypted with a key or provider that is no longer the first. */
   async isStale(key: string): Promise<boolean> {
-    const entry = await this.#inner.get(key);
+    const entry = await this.inner.get(key);
     return entry !== undefined && this.#transformerOf(key).isStale(entry.value);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return Promise.resolve(this.#inner[Symbol.asyncDispose]());
+    return Promise.resolve(this.inner[Symbol.asyncDispose]());
   }
 
   /** Events that were delivered behind this store may still wait for others here. */

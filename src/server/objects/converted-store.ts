@@ -13,6 +13,7 @@ import {
   type StoreEvent,
   type StoreWatcher,
 } from "#store/store.ts";
+import { StoreAround } from "#store/store-around.ts";
 import { ConvertedEvents, type EventConversion } from "./converted-events.ts";
 import { codecOf, startsWith, textOf, toStoredBytes } from "./encode-once.ts";
 import { faultOf } from "./unreadable.ts";
@@ -30,26 +31,15 @@ type Valued = Pick<StoreEvent, "key" | "value" | "revision" | "fault">;
  * are read. A value that cannot be converted has a `fault`. Values in this version never wait for the webhook, unless
  * an earlier event does.
  */
-export class ConvertedStore implements Store {
-  readonly #inner: Store;
+export class ConvertedStore extends StoreAround {
   readonly #resource: Resource;
   readonly #conversion: Conversion;
   readonly #late = new Set<Promise<void>>();
 
   constructor(inner: Store, resource: Resource, conversion: Conversion) {
-    this.#inner = inner;
+    super(inner);
     this.#resource = resource;
     this.#conversion = conversion;
-  }
-
-  get revision(): number {
-    return this.#inner.revision;
-  }
-  get compactedRevision(): number {
-    return this.#inner.compactedRevision;
-  }
-  get trouble(): string | undefined {
-    return this.#inner.trouble;
   }
 
   /** Resolves when all events that the store has delivered so far are delivered here; undefined if they are. */
@@ -58,21 +48,21 @@ export class ConvertedStore implements Store {
   }
 
   catchUp(): Promise<void> | undefined {
-    return this.#inner.catchUp()?.then(() => this.late());
+    return this.inner.catchUp()?.then(() => this.late());
   }
 
   async get(key: string, revision?: number): Promise<Entry | undefined> {
-    const entry = await this.#inner.get(key, revision);
+    const entry = await this.inner.get(key, revision);
     return entry && (await this.#converted([entry]))[0];
   }
 
   async list(prefix: string, options?: ListOptions): Promise<ListResult> {
-    const found = await this.#inner.list(prefix, options);
+    const found = await this.inner.list(prefix, options);
     return { ...found, entries: await this.#converted(found.entries) };
   }
 
   async changes(prefix: string, page: PageOptions): Promise<ChangesPage> {
-    const found = await this.#inner.changes(prefix, page);
+    const found = await this.inner.changes(prefix, page);
     const before = found.events.flatMap(({ previous }) => previous ?? []);
     const converted = await this.#converted<StoreEvent | Entry>([...found.events, ...before]);
     const previous = converted.slice(found.events.length).values() as ArrayIterator<Entry>;
@@ -84,11 +74,7 @@ export class ConvertedStore implements Store {
   }
 
   commit(changes: readonly Change[]): Promise<Committed | Refused> {
-    return this.#inner.commit(changes);
-  }
-
-  compact(revision: number): Promise<void> {
-    return this.#inner.compact(revision);
+    return this.inner.commit(changes);
   }
 
   /** The previous values of events are not converted: caches have them. */
@@ -98,7 +84,7 @@ export class ConvertedStore implements Store {
       convert: (events) => this.#converted(events),
     };
     const passing = new ConvertedEvents(conversion, watcher);
-    const stop = this.#inner.watch(prefix, from, {
+    const stop = this.inner.watch(prefix, from, {
       events: (events, revision) => this.#keepLate(passing.push(events, revision)),
       failed: (error) => passing.fail(error),
     });

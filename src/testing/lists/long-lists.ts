@@ -7,6 +7,7 @@ import {
   resolve,
   type Schema,
 } from "#schema/schema.ts";
+import { plainScalars } from "./plain-scalars.ts";
 
 /** A list or a map in a kind: `spec.containers[].ports`. */
 export interface LongPlace {
@@ -151,19 +152,9 @@ function scalar(schema: Exclude<Schema, { type: "lazy" | "structural" | "object"
     case "any":
       return {};
     default:
-      return formats[schema.type];
+      return plainScalars[schema.type];
   }
 }
-
-const formats = {
-  boolean: true,
-  bytes: "YQ==",
-  time: "2026-01-01T00:00:00Z",
-  microTime: "2026-01-01T00:00:00.000000Z",
-  duration: "1s",
-  quantity: "1",
-  intOrString: 80,
-};
 
 const ipOf = (index: number): string => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;
 const portOf = (index: number): number => 1 + (index % 65_535);

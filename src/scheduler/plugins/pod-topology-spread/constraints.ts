@@ -1,7 +1,6 @@
-import { type Node } from "#api/core/node.ts";
 import { matchesRequired, requiredTerms } from "#api/core/node-match.ts";
 import { type TopologySpreadConstraint } from "#api/core/pod/affinity.ts";
-import { tolerates } from "#api/core/pod/tolerations.ts";
+import { toleratesNode } from "#api/core/pod/tolerations.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { isEmptySelector, type Requirement, requirementsOf } from "#api/meta/label-selector.ts";
 import { labelMatcher } from "#api/meta/selector-matchers.ts";
@@ -90,13 +89,10 @@ function countedNodes(rule: Rule, pod: Pod, topology: Topology): (slot: number) 
   const key = JSON.stringify([wanted, byTaints ? (tolerations ?? []) : null]);
   const nodes = topology.nodesIn(
     key,
-    (node) => (!byAffinity || matchesRequired(pod, node)) && (!byTaints || isTolerated(pod, node)),
+    (node) => (!byAffinity || matchesRequired(pod, node)) && (!byTaints || toleratesNode(tolerations, node)),
   );
   return (slot) => nodes[slot] === 1;
 }
-
-const isTolerated = ({ spec }: Pod, node: Node): boolean =>
-  (node.spec?.taints ?? []).every((taint) => taint.effect === "PreferNoSchedule" || tolerates(spec.tolerations, taint));
 
 /** Whether the node has the labels of all rules. */
 export function hasAllLabels(spreads: readonly Spread[], slot: number): boolean {

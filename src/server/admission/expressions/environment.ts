@@ -1,33 +1,25 @@
 import { type Environment } from "#cel/declare/environment.ts";
-import {
-  boolType,
-  dynType,
-  intType,
-  listType,
-  mapType,
-  stringType,
-  structType,
-  type Type,
-  timestampType,
-} from "#cel/types/type.ts";
+import { fixedStruct } from "#cel/types/fixed-struct.ts";
+import { boolType, dynType, intType, listType, mapType, stringType, timestampType } from "#cel/types/type.ts";
 import { authorizerType, resourceCheckType } from "#cel-kubernetes/authorizer.ts";
 import { kubernetesEnvironment } from "#cel-kubernetes/environment.ts";
 import { patchTypes } from "#cel-kubernetes/patch-types.ts";
 
-const struct = (name: string, fields: Readonly<Record<string, Type>>): Type =>
-  structType(`kubernetes.${name}`, {
-    field(field) {
-      const type = Object.hasOwn(fields, field) ? fields[field] : undefined;
-      return type && { type };
-    },
-  });
 const texts = listType(stringType);
 const labels = mapType(stringType, stringType);
 
-const kindType = struct("GroupVersionKind", { group: stringType, version: stringType, kind: stringType });
-const resourceType = struct("GroupVersionResource", { group: stringType, version: stringType, resource: stringType });
+const kindType = fixedStruct("kubernetes.GroupVersionKind", {
+  group: stringType,
+  version: stringType,
+  kind: stringType,
+});
+const resourceType = fixedStruct("kubernetes.GroupVersionResource", {
+  group: stringType,
+  version: stringType,
+  resource: stringType,
+});
 
-export const requestType = struct("AdmissionRequest", {
+export const requestType = fixedStruct("kubernetes.AdmissionRequest", {
   kind: kindType,
   resource: resourceType,
   subResource: stringType,
@@ -37,7 +29,7 @@ export const requestType = struct("AdmissionRequest", {
   name: stringType,
   namespace: stringType,
   operation: stringType,
-  userInfo: struct("UserInfo", {
+  userInfo: fixedStruct("kubernetes.UserInfo", {
     username: stringType,
     uid: stringType,
     groups: texts,
@@ -48,8 +40,8 @@ export const requestType = struct("AdmissionRequest", {
 });
 
 /** The parts of a namespace that expressions see. */
-export const namespaceType = struct("Namespace", {
-  metadata: struct("NamespaceMetadata", {
+export const namespaceType = fixedStruct("kubernetes.Namespace", {
+  metadata: fixedStruct("kubernetes.NamespaceMetadata", {
     name: stringType,
     generateName: stringType,
     namespace: stringType,
@@ -64,10 +56,10 @@ export const namespaceType = struct("Namespace", {
     resourceVersion: stringType,
     finalizers: texts,
   }),
-  spec: struct("NamespaceSpec", { finalizers: texts }),
-  status: struct("NamespaceStatus", {
+  spec: fixedStruct("kubernetes.NamespaceSpec", { finalizers: texts }),
+  status: fixedStruct("kubernetes.NamespaceStatus", {
     conditions: listType(
-      struct("NamespaceCondition", {
+      fixedStruct("kubernetes.NamespaceCondition", {
         status: stringType,
         type: stringType,
         lastTransitionTime: timestampType,

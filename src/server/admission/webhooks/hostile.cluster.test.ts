@@ -4,23 +4,16 @@ import { test } from "node:test";
 import { MutatingWebhookConfiguration } from "#api/admissionregistration/mutating-webhook-configuration.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { isStatus } from "#api/status.ts";
+import { flood as sendForever } from "#testing/peers/flood.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { hookAt, mutating, otherBundle, patchOf, type Review, startWebhooks } from "./webhooks.suite.ts";
 
 let sent = 0;
 
-/** Sends for as long as anybody listens. */
-function flood(response: ServerResponse): void {
-  const chunk = Buffer.alloc(1 << 20, " ");
-  const more = (): void => {
-    while (!response.destroyed) {
-      sent += chunk.length;
-      if (!response.write(chunk)) return;
-    }
-  };
-  response.on("drain", more);
-  more();
-}
+const flood = (response: ServerResponse): void =>
+  sendForever(response, (bytes) => {
+    sent += bytes;
+  });
 
 const v1 = (response: object) =>
   JSON.stringify({ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", response });

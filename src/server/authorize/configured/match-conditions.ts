@@ -1,24 +1,20 @@
 import { type SubjectAccessReviewSpec } from "#api/authorization/subject-access-review.ts";
 import { compile, type Program } from "#cel/compile.ts";
-import { listType, mapType, stringType, structType, type Type } from "#cel/types/type.ts";
+import { fixedStruct } from "#cel/types/fixed-struct.ts";
+import { listType, mapType, stringType, type Type } from "#cel/types/type.ts";
 import { valueFor } from "#cel/values/data.ts";
 import { kubernetesEnvironment, perCallLimit } from "#cel-kubernetes/environment.ts";
 import { inSlices, Slice, type Steps } from "#lib/async/turns.ts";
 import { type FieldError, type FieldPath, invalidValue } from "#schema/field-error.ts";
 
-const struct = (name: string, fields: Readonly<Record<string, Type>>): Type =>
-  structType(`kubernetes.${name}`, {
-    field(field) {
-      const type = Object.hasOwn(fields, field) ? fields[field] : undefined;
-      return type && { type };
-    },
-  });
 const texts = listType(stringType);
-const requirements = listType(struct("SelectorRequirement", { key: stringType, operator: stringType, values: texts }));
-const selector = (name: string): Type => struct(name, { rawSelector: stringType, requirements });
+const requirements = listType(
+  fixedStruct("kubernetes.SelectorRequirement", { key: stringType, operator: stringType, values: texts }),
+);
+const selector = (name: string): Type => fixedStruct(`kubernetes.${name}`, { rawSelector: stringType, requirements });
 
-const requestType = struct("SubjectAccessReviewSpec", {
-  resourceAttributes: struct("ResourceAttributes", {
+const requestType = fixedStruct("kubernetes.SubjectAccessReviewSpec", {
+  resourceAttributes: fixedStruct("kubernetes.ResourceAttributes", {
     namespace: stringType,
     verb: stringType,
     group: stringType,
@@ -29,7 +25,7 @@ const requestType = struct("SubjectAccessReviewSpec", {
     fieldSelector: selector("FieldSelectorAttributes"),
     labelSelector: selector("LabelSelectorAttributes"),
   }),
-  nonResourceAttributes: struct("NonResourceAttributes", { path: stringType, verb: stringType }),
+  nonResourceAttributes: fixedStruct("kubernetes.NonResourceAttributes", { path: stringType, verb: stringType }),
   user: stringType,
   groups: texts,
   extra: mapType(stringType, texts),
