@@ -103,9 +103,11 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
   });
 
   test("a container that is killed is restarted, and its termination message and logs are kept", async () => {
-    await node.createPod("restarts", {
-      containers: [container(`echo life; echo bye > /dev/termination-log; ${waits.replace("exit 0", "exit 3")}`)],
-    });
+    // Ready says that the shell handles SIGTERM, for the trap comes before the message.
+    const script =
+      "trap 'exit 3' TERM; echo life; echo bye > /dev/termination-log; while :; do sleep 1 & wait $!; done";
+    const readinessProbe = { exec: { command: ["grep", "-q", "bye", "/dev/termination-log"] }, periodSeconds: 1 };
+    await node.createPod("restarts", { containers: [container(script, { readinessProbe })] });
     await node.podWhen("restarts", isReady);
     const [found] = (await node.runtime.listContainers()).filter(({ state }) => state === "running");
     await node.runtime.stopContainer(found?.id ?? "", 5000);
