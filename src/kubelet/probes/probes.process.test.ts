@@ -15,7 +15,7 @@ import { resolvePort } from "./run-probe.ts";
 const limits = { clock: systemClock, timeoutMs: 2000, signal: neverAborted };
 const host = "127.0.0.1";
 
-suite("probes of real servers", { timeout: 20_000 }, () => {
+suite("probes of real servers", { timeout: 120_000 }, () => {
   let port: number;
   let grpcPort: number;
   let seen: http.IncomingHttpHeaders = {};
