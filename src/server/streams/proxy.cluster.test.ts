@@ -107,7 +107,7 @@ suite("the proxy to pods and nodes", { timeout: 120_000, skip: podIp === "" && "
       query: "",
       headers,
       body,
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(60_000),
       peer: { address: "192.0.2.7", user: admin },
     });
     if (wire.type === "body") {
