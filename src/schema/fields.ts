@@ -58,6 +58,9 @@ export const granular = <F extends Field>(field: F): F => ({ ...field, granular:
 /** The same field, which OpenAPI lists as required. `validate` must refuse an object without it. */
 export const demanded = <F extends Field>(field: F): F => ({ ...field, demanded: true });
 
+/** The same field, whose default OpenAPI states. */
+export const stated = <F extends Field>(field: F): F => ({ ...field, stated: true });
+
 /** The same field, but updates cannot change it. */
 export const immutable = <F extends Field>(field: F): F => ({ ...field, immutable: true });
 

@@ -120,11 +120,19 @@ export interface ObjectOptions {
   readonly structural?: JsonSchema;
   /** Strategic merge keeps only the keys that the patch names (`retainKeys`). */
   readonly retainKeys?: boolean;
+  /** At most one of some fields is set, as OpenAPI says; `validate` checks it. */
+  readonly union?: Union;
   /**
    * Defaults that depend on more than one field; runs after the defaults of the fields. The declaration chooses the
    * parameter type, so only the decoder, which has just made such an object, can call it.
    */
   defaults?(object: never): void;
+}
+
+export interface Union {
+  /** The field that says which of them. */
+  readonly discriminator?: string;
+  readonly fields: readonly string[];
 }
 
 export interface LazySchema<T = unknown> extends Typed<T> {
@@ -164,6 +172,8 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
   readonly patch?: "replace" | "retainKeys";
   /** Server-side apply looks into this field, although objects of its type are single values elsewhere. */
   readonly granular?: true;
+  /** OpenAPI states its default. Upstream does so for few of them. */
+  readonly stated?: true;
   /** OpenAPI lists it as required although its mode does not, because `validate` has its own message. */
   readonly demanded?: true;
   /** On a `required` field: checks accept the zero value, because it is legal or `validate` has its own message. */
