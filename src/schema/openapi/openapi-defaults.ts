@@ -2,10 +2,12 @@ import { type Field, resolve, type Schema } from "../schema.ts";
 
 /** What OpenAPI v3 says about an absent field: the zero value where Go has no pointer, else what the kind states. */
 export function defaultOf(field: Field): unknown {
-  if (field.stated) return field.default;
-  const type = resolve(field.schema).type;
-  if (type === "object") return field.mode === "nullable" || field.go?.isPointer ? undefined : {};
-  return field.mode === "required" ? zeroOf(field.schema) : undefined;
+  if (field.stated) return field.stated.value;
+  const isWritten = field.go?.zero === "written";
+  if (resolve(field.schema).type !== "object")
+    return field.mode === "required" || isWritten ? zeroOf(field.schema) : undefined;
+  // An object that Go writes although it is absent is a pointer.
+  return field.mode === "nullable" || field.go?.isPointer || isWritten ? undefined : {};
 }
 
 /** The zero value of a type that is no pointer in Go; undefined for those that have none of their own. */

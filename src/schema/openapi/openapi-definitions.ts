@@ -1,4 +1,12 @@
-import { type Field, type ListOptions, type ObjectSchema, resolve, type Schema, type Union } from "../schema.ts";
+import {
+  type Field,
+  type ListOptions,
+  type ObjectSchema,
+  resolve,
+  type Schema,
+  type StringOptions,
+  type Union,
+} from "../schema.ts";
 import { defaultOf, zeroOf } from "./openapi-defaults.ts";
 
 export type Json = Record<string, unknown>;
@@ -86,7 +94,7 @@ export class Definitions {
   /** The type of a body. What the document does not know is described only as an object. */
   body(name: string): Json {
     const common = this.#common.get(name);
-    if (common && !this.has(name)) this.addObject(common.schema, common.kinds);
+    if (common && !this.has(name)) this.addObject(common.schema);
     return this.has(name) ? this.refer(name) : { type: "object" };
   }
 
@@ -94,7 +102,7 @@ export class Definitions {
     this.#byName.set(definitionName(name), definition);
   }
 
-  addObject(schema: ObjectSchema<unknown>, kinds: readonly GroupVersionKind[] = []): void {
+  addObject(schema: ObjectSchema<unknown>, kinds = this.#common.get(schema.name)?.kinds ?? []): void {
     const name = definitionName(schema.name);
     const known = this.#byName.get(name);
     if (known && kinds.length === 0) return;
@@ -110,7 +118,7 @@ export class Definitions {
     // Upstream's order is that of the declaration.
     const required = Object.keys(schema.fields).filter((name) => {
       const { mode, demanded } = schema.fields[name] as Field;
-      return mode === "required" || demanded;
+      return demanded ?? mode === "required";
     });
     return {
       ...(schema.options.doc ? { description: schema.options.doc } : {}),
@@ -169,7 +177,7 @@ export class Definitions {
       case "any":
         return this.#any(schema.options.name);
       case "string":
-        return { type: "string", ...(schema.options.values ? { enum: schema.options.values.toSorted() } : {}) };
+        return { type: "string", ...valuesJson(schema.options) };
       case "time":
       case "microTime":
       case "quantity":
@@ -223,6 +231,10 @@ const formats = {
     v3: { ...either, oneOf: [{ type: "integer" }, { type: "string" }] },
   },
 } as const;
+
+function valuesJson({ values, known = values }: StringOptions): Json {
+  return known && known.length > 0 ? { enum: known.toSorted() } : {};
+}
 
 const unionJson = ({ discriminator, fields }: Union): Json => ({
   ...(discriminator ? { discriminator } : {}),

@@ -1,14 +1,7 @@
 import { TokenRequest } from "#api/authentication/token-request.ts";
 import { Scale } from "#api/autoscaling/scale.ts";
+import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { DeleteOptions } from "#api/meta/delete-options.ts";
-import {
-  APIGroup,
-  APIGroupList,
-  APIResourceList,
-  APIVersions,
-  VersionInfo,
-  WatchEvent,
-} from "#api/meta/discovery-kinds.ts";
 import { ListMeta } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
 import { Eviction } from "#api/policy/eviction.ts";
@@ -21,6 +14,7 @@ import { type ObjectSchema } from "#schema/schema.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type ResourceRegistry } from "../registry.ts";
 import { type RemoteRoutes } from "../remote-routes.ts";
+import { APIGroup, APIGroupList, APIResourceList, APIVersions, VersionInfo, WatchEvent } from "./discovery-kinds.ts";
 import { fingerprint } from "./groups.ts";
 import { jsonInTurns } from "./json-in-turns.ts";
 import { kubernetesVersion } from "./version.ts";
@@ -30,10 +24,10 @@ export interface OpenApi {
   answer(context: Context, path: string): Answer | undefined | Promise<Answer>;
 }
 
-/** The types that operations use and no kind contains. */
+/** Types that operations use, and a kind that other kinds contain. */
 const common = [
   ...[ListMeta, Status, DeleteOptions, APIVersions, APIGroupList, APIGroup, APIResourceList, WatchEvent, VersionInfo],
-  ...[Scale, Eviction, TokenRequest].map(({ schema }) => schema),
+  ...[Scale, Eviction, TokenRequest, PersistentVolumeClaim].map(({ schema }) => schema),
 ];
 export const openApiOptions = {
   common: common as unknown as ObjectSchema<unknown>[],

@@ -1,7 +1,7 @@
+import { TypeMetaFields } from "#api/meta/object-meta.ts";
 import { optional, present } from "#schema/fields.ts";
 import { inPackage, object as named } from "#schema/schema.ts";
 import { any, atomicList, boolean, list, string } from "#schema/types.ts";
-import { TypeMetaFields } from "./object-meta.ts";
 
 const object = inPackage("meta/v1");
 
