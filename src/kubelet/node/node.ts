@@ -1,7 +1,7 @@
 import { Node, type NodeStatus, type Taint } from "#api/core/node.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
-import { hostnameLabel } from "#api/well-known.ts";
+import { hostnameLabel, managedAttachAnnotation } from "#api/well-known.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import type { ContainerRuntime, RuntimeVersion } from "#kubelet/runtime/runtime.ts";
@@ -125,7 +125,7 @@ async function register(deps: NodeDeps, signal: AbortSignal): Promise<Node> {
     "kubernetes.io/os": machine.operatingSystem,
     ...deps.labels,
   };
-  const annotations = { "volumes.kubernetes.io/controller-managed-attach-detach": "true" };
+  const annotations = { [managedAttachAnnotation]: "true" };
   const spec = {
     ...(taints.length > 0 ? { taints: [...taints] } : {}),
     ...(podCidrs[0] ? { podCIDR: podCidrs[0], podCIDRs: [...podCidrs] } : {}),
