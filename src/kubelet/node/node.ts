@@ -164,19 +164,24 @@ async function report(deps: NodeDeps, node: Node, status: NodeStatus, signal: Ab
   } catch (error) {
     if (isConflict(error)) {
       const fresh = await client.get(Node, { name: nodeName }, { signal });
-      return await report(deps, fresh, { ...status, ...keptFrom(fresh, status) }, signal);
+      return await report(deps, fresh, withOthers(fresh, status), signal);
     }
     if (isNotFound(error)) return await register(deps, signal);
     throw error;
   }
 }
 
-/** The parts of a node's status that others write. */
-const keptFrom = ({ status }: Node, own: NodeStatus): Partial<NodeStatus> => ({
-  capacity: { ...extendedOf(status.capacity), ...own.capacity },
-  allocatable: { ...extendedOf(status.allocatable), ...own.allocatable },
-  ...(status.volumesAttached ? { volumesAttached: status.volumesAttached } : {}),
-});
+/** Our status with the parts that others write: extended resources, and the volumes of CSI drivers. */
+function withOthers({ status }: Node, { volumesAttached: _a, volumesInUse: _u, ...own }: NodeStatus): NodeStatus {
+  const { volumesAttached, volumesInUse } = status;
+  return {
+    ...own,
+    capacity: { ...extendedOf(status.capacity), ...own.capacity },
+    allocatable: { ...extendedOf(status.allocatable), ...own.allocatable },
+    ...(volumesAttached ? { volumesAttached } : {}),
+    ...(volumesInUse ? { volumesInUse } : {}),
+  };
+}
 
 function recordConditionEvents(
   { events, nodeName }: NodeDeps,
