@@ -33,6 +33,8 @@ export function causeOf({ plugin, reasons }: NodeRejection): Cause {
       return is("cordoned");
     case "VolumeBinding":
     case "VolumeZone":
+      if (reasons.some((reason) => reason.includes("enough free storage")))
+        return is("short of storage for a new volume");
       return is("out of reach of a volume that the pod needs");
     case "NodeVolumeLimits":
       return has("as many volumes as it can have");
