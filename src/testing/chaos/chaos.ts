@@ -8,7 +8,7 @@ import { runControllers } from "#controllers/all.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { createAuthority } from "#lib/crypto/x509.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
-import { runReconcilers } from "#runtime/run-reconciler.ts";
+import { type ReconcilerFactory, runReconcilers } from "#runtime/run-reconciler.ts";
 import { heartbeats, type PodRunnerOptions, podRunner } from "../pod-runner.ts";
 import { type ClusterOptions, type ComponentDeps, startCluster, type TestCluster } from "../start-cluster.ts";
 
@@ -67,37 +67,48 @@ async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSigna
   }
 }
 
-export interface ChaosOptions extends PodRunnerOptions, Pick<ClusterOptions, "nodeMetrics"> {}
+export interface ChaosOptions extends PodRunnerOptions, Pick<ClusterOptions, "nodeMetrics"> {
+  /** The nodes, which stay ready; pods that name none get the first. Default: `node-1`. */
+  readonly nodes?: readonly [string, ...string[]];
+  readonly nodeAnnotations?: Readonly<Record<string, string>>;
+  /** Programs of others, which neither crash nor are refused. */
+  readonly peers?: readonly ReconcilerFactory[];
+}
 
 /** A cluster whose controllers crash at random between writes, and a third of whose writes are refused. */
 export async function startChaos(seed: number, options: ChaosOptions = {}): Promise<TestCluster> {
-  const { nodeMetrics } = options;
+  const { nodeMetrics, nodes = ["node-1"], nodeAnnotations: annotations = {}, peers = [] } = options;
   const cluster = await startCluster({
     controllers: false,
     ...(nodeMetrics ? { nodeMetrics } : {}),
     seed,
     components: (deps) => [
       (stop) => runCrashing(deps, seed, stop),
-      (stop) => runReconcilers([podRunner(options), binder], deps, stop),
-      (stop) => heartbeats(deps, ["node-1"], stop),
+      (stop) => runReconcilers([podRunner(options), binder(nodes[0]), ...peers], deps, stop),
+      (stop) => heartbeats(deps, [...nodes], stop),
     ],
   });
-  await cluster.client.create(Node, {
-    metadata: { name: "node-1" },
-    status: { conditions: [{ type: "Ready", status: "True" }] },
-  });
+  for (const name of nodes) {
+    await cluster.client.create(Node, {
+      metadata: { name, annotations },
+      status: { conditions: [{ type: "Ready", status: "True" }] },
+    });
+  }
   await cluster.settle();
   return cluster;
 }
 
 /** A minimal scheduler. */
-const binder = ({ client }: Pick<ComponentDeps, "client">) => ({
-  name: "binder",
-  reconciles: Pod,
-  async reconcile(pod: Pod) {
-    if (pod.spec.nodeName || pod.metadata.deletionTimestamp) return;
-    const { namespace, name } = pod.metadata;
-    const body = { apiVersion: "v1", kind: "Binding", metadata: { name }, target: { kind: "Node", name: "node-1" } };
-    await client.createSubresource(Pod, { namespace, name }, "binding", body, { signal: neverAborted });
-  },
-});
+const binder =
+  (nodeName: string): ReconcilerFactory =>
+  ({ client }) => ({
+    name: "binder",
+    reconciles: Pod,
+    async reconcile(object) {
+      const { metadata, spec } = object as Pod;
+      if (spec.nodeName || metadata.deletionTimestamp) return;
+      const { namespace, name } = metadata;
+      const body = { apiVersion: "v1", kind: "Binding", metadata: { name }, target: { kind: "Node", name: nodeName } };
+      await client.createSubresource(Pod, { namespace, name }, "binding", body, { signal: neverAborted });
+    },
+  });
