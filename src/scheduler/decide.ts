@@ -1,10 +1,11 @@
 import { type Pod } from "#api/core/pod.ts";
+import { firstByName } from "#lib/data/first-by-name.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Across, lookAcross } from "./across.ts";
 import { explainRefusal, explainRejections, type LeftOut, noNodes, type Rejections } from "./explain.ts";
 import { type Profile, type Rejection, type SchedulerPlugin } from "./framework.ts";
-import { chooseAmong, Judge } from "./judge.ts";
+import { type Choice, chooseAmong, Judge } from "./judge.ts";
 import { PodClass } from "./pod-class.ts";
 import { besideRivals } from "./preemption/beside-rivals.ts";
 import { Nominations } from "./preemption/nominations.ts";
@@ -48,6 +49,8 @@ export class Decider {
   readonly #classes = new LruMap<string, PodClass>(maxClasses);
   readonly #refusals = new WeakMap<Rejections, NoPlacement>();
   readonly #nominations: Nominations;
+  /** Where the search for enough nodes begins, so that all of them are considered in turn. */
+  #nextNode = 0;
   readonly #looking: readonly SchedulerPlugin[];
   /** false if a plugin does not declare what it looks at, so that no two pods are equivalent. */
   readonly #canShare: boolean;
@@ -57,7 +60,7 @@ export class Decider {
     this.#snapshot = snapshot;
     this.#random = random;
     this.#nominations = nominations;
-    this.#looking = profile.plugins.filter(({ filter, score }) => filter ?? score);
+    this.#looking = [...firstByName(profile.plugins.filter(({ filter, score }) => filter ?? score)).values()];
     this.#canShare = this.#looking.every(({ looksAt }) => looksAt);
   }
 
@@ -76,13 +79,23 @@ export class Decider {
     const podClass = this.#classOf(pod);
     podClass.refresh(pod);
     const across = this.#across(pod);
-    const choice = across ? podClass.chooseAcross(across, this.#random) : podClass.choose(this.#random);
+    const choice = this.#chooseIn(podClass, across);
     const evaluated = this.#snapshot.nodes.length;
     if (choice && "info" in choice) {
       return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
     }
     if (!choice || choice.size === 0) return this.#refusalOf(podClass.rejections);
     return noPlacement(new Map([...podClass.rejections, ...choice]), evaluated);
+  }
+
+  #chooseIn(podClass: PodClass, across: Across | undefined): Choice | Rejections | undefined {
+    const { nodes } = this.#snapshot;
+    const enough = this.#profile.enoughOf?.(nodes.length) ?? nodes.length;
+    if (enough >= nodes.length)
+      return across ? podClass.chooseAcross(across, this.#random) : podClass.choose(this.#random);
+    const { choice, seen } = podClass.chooseSome(across, this.#random, { from: this.#nextNode, enough });
+    this.#nextNode = (this.#nextNode + seen) % nodes.length;
+    return choice;
   }
 
   /** Computed once for equivalent pods while no node changes. */

@@ -10,6 +10,7 @@ import { bestCandidate, type Candidate, moreImportant } from "./rank.ts";
 import { WhatIf } from "./what-if.ts";
 
 export interface PreemptionDeps {
+  readonly limits?: CandidateLimits | undefined;
   readonly plugins: readonly SchedulerPlugin[];
   readonly snapshot: Snapshot;
   readonly nominations: Nominations;
@@ -22,9 +23,12 @@ export type Preemption =
   | { readonly node: string; readonly victims: readonly Nominated[] }
   | { readonly node: undefined; readonly message: string; readonly keepsNomination: boolean };
 
-/** Enough nodes to choose from: looking at all of a large cluster would take too long. */
-const minCandidates = 100;
-const candidateShare = 0.1;
+/** How many nodes are enough to choose from: looking at all of a large cluster would take too long. */
+export interface CandidateLimits {
+  readonly percentage: number;
+  readonly atLeast: number;
+}
+const defaultLimits: CandidateLimits = { percentage: 10, atLeast: 100 };
 
 const noVictims = rejectFinally("No preemption victims found for incoming pod");
 const notHelpful = rejectFinally("Preemption is not helpful for scheduling");
@@ -40,7 +44,8 @@ export function* planPreemption(deps: PreemptionDeps, preemptor: Nominated, reje
   if (!snapshot.hasPodsBelow(priorityOf(preemptor.pod))) return nobodyLower(snapshot, rejections);
   const possible = snapshot.nodes.filter(({ name }) => rejections.get(name)?.isFinal === false);
   const reasons = new Map<string, Rejection>(snapshot.nodes.map(({ name }) => [name, notHelpful]));
-  const wanted = Math.max(Math.floor(possible.length * candidateShare), minCandidates);
+  const { percentage, atLeast } = deps.limits ?? defaultLimits;
+  const wanted = Math.max(Math.floor((possible.length * percentage) / 100), atLeast);
   const start = Math.floor(deps.random() * possible.length);
   const candidates: Candidate[] = [];
   for (let n = 0; n < possible.length && !isEnough(candidates, wanted); n++) {

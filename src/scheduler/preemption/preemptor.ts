@@ -7,7 +7,7 @@ import { type SchedulerPlugin } from "../framework.ts";
 import { type Snapshot } from "../snapshot.ts";
 import { Budgets } from "./budgets.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
-import { type Preemption, planPreemption } from "./plan-preemption.ts";
+import { type CandidateLimits, type Preemption, planPreemption } from "./plan-preemption.ts";
 import { clearNominations, type PreemptDeps, preempt } from "./preempt.ts";
 
 export interface PreemptorDeps extends PreemptDeps {
@@ -29,6 +29,12 @@ export interface Outcome {
   run(signal: AbortSignal): Promise<void>;
 }
 
+export interface Search {
+  readonly limits?: CandidateLimits | undefined;
+  /** Whether the pod still waits. */
+  isThere(): boolean;
+}
+
 /** Makes room for pods that fit nowhere, by ending less important ones. */
 export class Preemptor {
   readonly #deps: PreemptorDeps;
@@ -43,11 +49,15 @@ export class Preemptor {
    * Looks for room on the nodes that `rejections` names; the pod fits on none. Nothing else may be decided meanwhile. Returns
    * undefined if the pod has gone by then.
    */
-  async makeRoom(preemptor: Nominated, rejections: Rejections, isThere: () => boolean): Promise<Outcome | undefined> {
+  async makeRoom(
+    preemptor: Nominated,
+    rejections: Rejections,
+    { limits, isThere }: Search,
+  ): Promise<Outcome | undefined> {
     const { nominations } = this.#deps;
     if (this.#isWaiting(preemptor.key)) return refused(stillWaiting, undefined);
     const budgets = new Budgets((namespace) => this.#deps.budgets.list(namespace));
-    const plan = await inSlices(planPreemption({ ...this.#deps, budgets }, preemptor, rejections));
+    const plan = await inSlices(planPreemption({ ...this.#deps, budgets, limits }, preemptor, rejections));
     if (!isThere()) return undefined;
     if (plan.node === undefined) {
       if (!plan.keepsNomination) nominations.delete(preemptor.key);
