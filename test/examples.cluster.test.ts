@@ -6,6 +6,7 @@ import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type Resource } from "#api/resource.ts";
 import { loadScheduling } from "#cluster/scheduling/load.ts";
+import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { startCluster } from "#testing/start-cluster.ts";
@@ -59,7 +60,7 @@ test("the example kind is served with its defaults, checks and merge rules", asy
 
 test("the example plugin spreads the pods of a team", async () => {
   const file = path.join(import.meta.dirname, "../examples/scheduler-plugin.yaml");
-  const { setup } = await loadScheduling(file, silentLog);
+  const { setup } = await loadScheduling(file, { log: silentLog, clock: systemClock });
   await using cluster = await startCluster({ nodes: 3, scheduler: setup });
   await cluster.settle();
   const containers = [{ name: "main", image: "web:1" }];

@@ -109,7 +109,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const admission = await readAdmission(options.admission);
   await controllersThatRun(options.controllers);
-  const scheduling = await schedulingFor(options);
+  const scheduling = opened.use(await schedulingFor(options));
   const encryption = opened.use(await encryptionFor(options));
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
@@ -152,10 +152,10 @@ async function readAdmission({ configFile, ...choice }: AdmissionOptions = {}): 
 }
 
 /** Loaded only if it is configured. */
-async function schedulingFor({ scheduler, log }: ControlPlaneOptions): Promise<Scheduling | undefined> {
+async function schedulingFor({ scheduler, log, clock }: ControlPlaneOptions): Promise<Scheduling | undefined> {
   if (!scheduler) return undefined;
   const { loadScheduling } = await import("#cluster/scheduling/load.ts");
-  return await loadScheduling(scheduler.configFile, log);
+  return await loadScheduling(scheduler.configFile, { log, clock });
 }
 
 /** Loaded only if it is configured. */

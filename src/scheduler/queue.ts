@@ -20,6 +20,7 @@ const defaultBackoff: Backoff = { initialMs: 1000, maxMs: 10_000 };
 /** Hints are not perfect, so every pod that has waited this long is tried again. */
 const maxUnschedulableMs = 5 * 60_000;
 const sweepMs = 30_000;
+const maxMissed = 1000;
 
 export type Place = "active" | "backoff" | "unschedulable" | "trying";
 
@@ -181,7 +182,7 @@ export class SchedulingQueue {
 
   /** Wakes the pods that this change can help. */
   changed(change: ClusterChange): void {
-    for (const entry of this.#trying) entry.missed.push(change);
+    this.#note(change);
     for (const entry of [...this.#unschedulable]) {
       if (this.#canHelp(entry, change)) this.#retry(entry);
     }
@@ -189,9 +190,17 @@ export class SchedulingQueue {
 
   /** A pod came to a node, or changed there without freeing anything. */
   otherPodChanged(change: PodChange): void {
-    for (const entry of this.#trying) entry.missed.push(change);
+    this.#note(change);
     if (this.#waitingForPods.size === 0) return;
     for (const entry of [...this.#waitingForPods]) if (this.#canHelp(entry, change)) this.#retry(entry);
+  }
+
+  /** An attempt that takes long remembers only so many changes. After that, any may have helped. */
+  #note(change: ClusterChange): void {
+    for (const entry of this.#trying) {
+      if (entry.missed.length < maxMissed) entry.missed.push(change);
+      else entry.isChanged = true;
+    }
   }
 
   close(): void {

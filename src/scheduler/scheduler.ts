@@ -18,25 +18,28 @@ import { currentTrace, parseTraceparent } from "#trace/trace.ts";
 import { bindPod } from "./binding/bind.ts";
 import { NotPermitted, WaitingPods } from "./binding/waiting-pods.ts";
 import { Writes } from "./binding/writes.ts";
-import { type NoPlacement, type Placement } from "./decide.ts";
-import { explainRejections, type Rejections } from "./explain.ts";
-import { type Profile, type QueuedPod, reject } from "./framework.ts";
+import { type NoPlacement, type Placement, refusedAt } from "./decide.ts";
+import { type Rejections } from "./explain.ts";
+import { type Extenders } from "./extenders/extenders.ts";
+import { type Profile, type QueuedPod } from "./framework.ts";
 import { Gated, gateOf, groupOf } from "./gated.ts";
 import { createLanes, type Lane, type LaneDeps, type Lanes, laneOf, postFilter } from "./lanes.ts";
 import { keyOf } from "./pod-key.ts";
 import { Nominations } from "./preemption/nominations.ts";
 import { type CandidateLimits } from "./preemption/plan-preemption.ts";
-import { type Outcome } from "./preemption/preemptor.ts";
+import { type Outcome, type Search } from "./preemption/preemptor.ts";
+import { type Candidate } from "./preemption/rank.ts";
 import { defaultProfile, type PluginDeps } from "./profiles.ts";
 import { type Backoff, SchedulingQueue } from "./queue.ts";
 import { reportNotScheduled } from "./report.ts";
-import { Snapshot } from "./snapshot.ts";
+import { Snapshot, sameForScheduling } from "./snapshot.ts";
 import { Verdicts } from "./verdicts.ts";
 
 /** What a configuration file decides. */
 export interface SchedulerSetup {
   readonly profiles: readonly Profile[];
   readonly backoff?: Backoff;
+  readonly extenders?: Extenders | undefined;
 }
 
 export interface SchedulerDeps {
@@ -73,6 +76,7 @@ class Scheduler {
   readonly #verdicts: Verdicts;
   readonly #nominations = new Nominations();
   readonly #waiting: WaitingPods;
+  readonly #extenders: Extenders | undefined;
   /** Pods counted on a node by our own decision and not seen there yet. */
   readonly #assumed = new Set<string>();
   readonly #traces = new Map<string, string>();
@@ -81,7 +85,8 @@ class Scheduler {
   constructor(deps: Deps, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
-    const { profiles, backoff } = deps.setup?.(deps) ?? { profiles: [defaultProfile(deps)] };
+    const { profiles, backoff, extenders } = deps.setup?.(deps) ?? { profiles: [defaultProfile(deps)] };
+    this.#extenders = extenders;
     this.#lanes = createLanes(profiles, { ...deps, snapshot: this.#snapshot, nominations: this.#nominations });
     this.#queue = new SchedulingQueue(deps.clock, profiles, backoff);
     this.#verdicts = deps.verdicts ?? new Verdicts();
@@ -245,12 +250,35 @@ class Scheduler {
     });
     const attempt = { queued, lane, span };
     try {
+      if (this.#extenders?.isInterested(pod)) return this.#consult(attempt, this.#extenders);
       const decision = lane.decider.decide(pod);
       if (decision.node === undefined) await this.#onNoPlacement(attempt, decision);
       else this.#onPlacement(attempt, decision);
     } catch (error) {
       this.#onError(attempt, error);
     }
+  }
+
+  /** Others are asked about this pod, who may take their time: the scheduler goes on meanwhile. */
+  #consult(attempt: Attempt, extenders: Extenders): void {
+    const { queued, lane } = attempt;
+    const { pod, key } = queued;
+    const consult = async (signal: AbortSignal): Promise<void> => {
+      const feasible = lane.decider.feasible(pod);
+      const advice = "message" in feasible ? undefined : await extenders.advise(pod, feasible, signal);
+      if (this.#queue.placeOf(key) !== "trying") return;
+      const decision = advice ? lane.decider.decideAdvised(pod, advice) : (feasible as NoPlacement);
+      const screen = (found: readonly Candidate[]) => extenders.screen(pod, found, this.#snapshot, signal);
+      if (decision.node === undefined) await this.#onNoPlacement(attempt, decision, screen);
+      else this.#onPlacement(attempt, decision);
+    };
+    this.#writes.start(async () => {
+      try {
+        await this.#writes.aside(key, consult);
+      } catch (error) {
+        if (this.#queue.placeOf(key) === "trying") this.#onError(attempt, error);
+      }
+    });
   }
 
   #onPlacement({ queued, lane, span }: Attempt, decision: Placement): void {
@@ -264,12 +292,16 @@ class Scheduler {
     );
   }
 
-  async #onNoPlacement({ queued, lane, span }: Attempt, decision: NoPlacement): Promise<void> {
+  async #onNoPlacement(
+    { queued, lane, span }: Attempt,
+    decision: NoPlacement,
+    screen?: Search["screen"],
+  ): Promise<void> {
     const { pod, key } = queued;
     const { rejections, evaluated } = decision;
     const isThere = () => this.#queue.placeOf(key) === "trying";
     const makeRoom = (limits?: CandidateLimits) =>
-      lane.preemptor.makeRoom({ key, pod }, rejections, { limits, isThere });
+      lane.preemptor.makeRoom({ key, pod }, rejections, { limits, isThere, screen });
     const outcome = rejections.size > 0 ? await postFilter(lane.plugins, { pod, rejections, makeRoom }) : undefined;
     if (!isThere()) return span.end({ facts: { node: "", message: decision.message, evaluated } });
     const message = outcome?.message ? `${decision.message} ${outcome.message}` : decision.message;
@@ -327,7 +359,7 @@ class Scheduler {
     if (!isThere) return this.#forget(key, pod);
     const assumed = this.#snapshot.podOf(key);
     this.#queue.put(key, seen);
-    const refusal = failure instanceof NotPermitted ? notPermitted(failure, node) : undefined;
+    const refusal = failure instanceof NotPermitted ? refusedAt(node, failure.plugin, failure.message) : undefined;
     if (refusal) this.#reject(queued, refusal);
     else this.#queue.failed(queued);
     if (assumed && this.#snapshot.removePod(key)) this.#onRoom(assumed, "deleted");
@@ -362,24 +394,4 @@ interface Attempt {
   readonly span: ReturnType<TraceRecorder["startSpan"]>;
 }
 
-/** As upstream: only the node that was chosen is spoken of. */
-function notPermitted({ plugin, message: reason }: NotPermitted, node: string): NoPlacement {
-  const rejections = new Map([[node, { ...reject(reason), plugin }]]);
-  const message = explainRejections(rejections, 1);
-  return { node: undefined, rejections, evaluated: 1, message, rejectedBy: new Set([plugin]) };
-}
-
 const noRejections: Rejections = new Map();
-
-/** Heartbeats change nothing that scheduling depends on. */
-function sameForScheduling(a: Node, b: Node): boolean {
-  return (
-    equal(a.metadata.labels, b.metadata.labels) &&
-    equal(a.metadata.annotations, b.metadata.annotations) &&
-    equal(a.spec, b.spec) &&
-    equal(a.status?.allocatable, b.status?.allocatable) &&
-    equal(a.status?.images, b.status?.images) &&
-    equal(conditionsOf(a), conditionsOf(b))
-  );
-}
-const conditionsOf = ({ status }: Node) => status?.conditions?.map(({ type, status: value }) => [type, value]);

@@ -6,7 +6,7 @@ export const schedulerFlags = {
   "scheduler-config": {
     type: "string",
     value: "FILE",
-    help: "KubeSchedulerConfiguration: profiles, plugins and their arguments",
+    help: "KubeSchedulerConfiguration: profiles, plugins and their arguments, extenders",
   },
 } as const;
 

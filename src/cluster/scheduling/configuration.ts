@@ -4,6 +4,7 @@ import { defaulted, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { any, boolean, double, duration, int32, int64, list, string } from "#schema/types.ts";
 import { type ConfigKind } from "#server/config/config-file.ts";
+import { Extender, validateExtenders } from "./extender-config.ts";
 
 const object = inPackage("kubescheduler.config.k8s.io/v1");
 
@@ -98,6 +99,7 @@ export const KubeSchedulerConfiguration = object("KubeSchedulerConfiguration", "
   podInitialBackoffSeconds: defaulted(9, int64(), 1, "How long a pod waits after its first failed attempt."),
   podMaxBackoffSeconds: defaulted(10, int64(), 10, "How long it waits at most."),
   profiles: optional(11, list(KubeSchedulerProfile), "One scheduler for each name; default-scheduler by default."),
+  extenders: optional(12, list(Extender), "Servers that are asked about nodes."),
   delayCacheUntilActive: optional(13, boolean(), "Not needed: the scheduler shares the caches of the server."),
 });
 export interface KubeSchedulerConfiguration extends Infer<typeof KubeSchedulerConfiguration> {}
@@ -120,6 +122,7 @@ export const schedulerConfiguration: ConfigKind<KubeSchedulerConfiguration> = {
     if (max < initial) {
       at.field("podMaxBackoffSeconds").invalid("must be greater than or equal to PodInitialBackoffSeconds");
     }
+    validateExtenders(at);
   },
 };
 

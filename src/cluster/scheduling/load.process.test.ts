@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { type Client } from "#client/client.ts";
+import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
@@ -19,7 +20,7 @@ async function load(text: string, files: Readonly<Record<string, string>> = {}) 
   const file = path.join(dir.path, "scheduler.yaml");
   await writeFile(file, head + text);
   try {
-    const scheduling = await loadScheduling(file, silentLog);
+    const scheduling = await loadScheduling(file, { log: silentLog, clock: systemClock });
     return { ...scheduling.setup(deps()), election: scheduling.election };
   } catch (error) {
     // The name of the directory differs each time.
@@ -155,6 +156,22 @@ const refused: readonly (readonly [text: string, message: string])[] = [
   [
     withArgs("Nobody", "{}"),
     'scheduler.yaml: profiles[0].pluginConfig[0].args.module: Required value: there is no plugin "Nobody": correct the name, or name the file of your own plugin',
+  ],
+  [
+    "extenders: [{ urlPrefix: 'file:///etc' }]",
+    'scheduler.yaml: extenders[0].urlPrefix: Invalid value: "file:///etc": must be an http or https URL',
+  ],
+  [
+    "extenders: [{ urlPrefix: 'http://127.0.0.1:1', filterVerb: '../x' }]",
+    'scheduler.yaml: extenders[0].filterVerb: Invalid value: "../x": must be a path below urlPrefix',
+  ],
+  [
+    "extenders: [{ urlPrefix: 'http://127.0.0.1:1', prioritizeVerb: p }]",
+    "scheduler.yaml: extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
+  ],
+  [
+    "extenders: [{ urlPrefix: 'http://127.0.0.1:1', managedResources: [{ name: cpu }] }]",
+    'scheduler.yaml: extenders[0].managedResources[0].name: Invalid value: "cpu": is an invalid extended resource name',
   ],
 ];
 for (const [text, message] of refused) {

@@ -1,5 +1,7 @@
+import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type PluginArgs } from "#scheduler/args/plugin-args.ts";
+import { Extenders } from "#scheduler/extenders/extenders.ts";
 import { type Profile, type SchedulerPlugin } from "#scheduler/framework.ts";
 import { defaultPlugins, type PluginDeps } from "#scheduler/profiles.ts";
 import { type SchedulerSetup } from "#scheduler/scheduler.ts";
@@ -18,9 +20,10 @@ import {
 } from "./configuration.ts";
 import { enoughNodes } from "./enough-nodes.ts";
 import { loadOwnPlugin, type OwnPlugin } from "./load-plugin.ts";
+import { ignoredResources, openExtender } from "./open-extenders.ts";
 
 /** What a configuration file says about the scheduler. */
-export interface Scheduling {
+export interface Scheduling extends Disposable {
   /** Creates the plugins. Fails with a ConfigFileError if they cannot be arranged as the file says. */
   setup(deps: PluginDeps): SchedulerSetup;
   readonly election: LeaseElection | undefined;
@@ -35,6 +38,11 @@ export interface LeaseElection {
   readonly lease: { readonly namespace: string; readonly name: string };
 }
 
+export interface LoadDeps {
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
 /** A profile with everything that it needs loaded. */
 interface LoadedProfile {
   readonly config: ProfileConfig;
@@ -45,7 +53,7 @@ interface LoadedProfile {
 }
 
 /** Reads the file that `--scheduler-config` names, and the plugins that it names. Fails with a ConfigFileError. */
-export async function loadScheduling(file: string, log: Log): Promise<Scheduling> {
+export async function loadScheduling(file: string, { log, clock }: LoadDeps): Promise<Scheduling> {
   const config = await parseConfig(schedulerConfiguration, await readConfigFile(file, "scheduler-config"), file);
   const configs = config.profiles?.length ? config.profiles : [{}];
   const profiles: LoadedProfile[] = [];
@@ -54,8 +62,13 @@ export async function loadScheduling(file: string, log: Log): Promise<Scheduling
     const name = nameOf(profile, configs.length === 1);
     profiles.push({ config: profile, name, field, ...(await loadPluginConfig(profile, { file, field }, log)) });
   }
+  const servers = await Promise.all((config.extenders ?? []).map((extender) => openExtender(extender, clock)));
+  const extenders = servers.length > 0 ? new Extenders(servers, log) : undefined;
   return {
-    setup: (deps) => setUp(config, profiles, deps, file),
+    setup: (deps) => setUp(config, profiles, deps, { file, extenders }),
+    [Symbol.dispose]() {
+      for (const server of servers) server[Symbol.dispose]();
+    },
     election: config.leaderElection && electionOf(config.leaderElection),
   };
 }
@@ -83,7 +96,7 @@ function setUp(
   config: KubeSchedulerConfiguration,
   profiles: readonly LoadedProfile[],
   deps: PluginDeps,
-  file: string,
+  { file, extenders }: { readonly file: string; readonly extenders: Extenders | undefined },
 ): SchedulerSetup {
   const shared = { ...deps, reservations: new Reservations() };
   const known = new Map<string, SchedulerPlugin>();
@@ -97,7 +110,10 @@ function setUp(
   });
   if (faults.length > 0) throw new ConfigFileError(`${file}: ${faults.slice(0, maxShown).join("; ")}`);
   const backoff = { initialMs: config.podInitialBackoffSeconds * 1000, maxMs: config.podMaxBackoffSeconds * 1000 };
-  return { profiles: built.map(({ profile }) => profile), backoff };
+  // An extender that binds goes before the default binder.
+  const binders = extenders ? [extenders.plugin] : [];
+  const all = built.map(({ profile }) => ({ ...profile, plugins: [...binders, ...profile.plugins] }));
+  return { profiles: all, backoff, extenders };
 }
 
 /** Nobody corrects more at a time. */
@@ -111,7 +127,8 @@ function buildProfile(
   deps: PluginDeps,
   known: Map<string, SchedulerPlugin>,
 ): { readonly profile: Profile; readonly faults: string[] } {
-  const { args, own, name, field } = loaded;
+  const { own, name, field } = loaded;
+  const args = withIgnored(loaded.args, ignoredResources(config.extenders ?? []));
   const defaults = defaultPlugins(deps, args).map((plugin) => sharedPlugin(plugin, args, known));
   const others = own.map((create) => create(deps));
   const { plugins, faults } = arrangePlugins({ defaults, others }, loaded.config.plugins ?? {}, root.child("plugins"));
@@ -121,6 +138,13 @@ function buildProfile(
     profile: { schedulerName: name, plugins, ...enough },
     faults: faults.map(({ path, message }) => `${field}.${path}: ${message}`),
   };
+}
+
+/** What extenders look after need not be free on a node. */
+function withIgnored(args: PluginArgs, ignored: readonly string[]): PluginArgs {
+  if (ignored.length === 0) return args;
+  const { ignoredResources: given = [], ...fit } = args.NodeResourcesFit ?? {};
+  return { ...args, NodeResourcesFit: { ...fit, ignoredResources: [...given, ...ignored] } };
 }
 
 /** Profiles share a plugin with the same arguments, because it may remember what it has promised to pods. */

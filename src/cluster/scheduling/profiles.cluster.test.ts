@@ -5,6 +5,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { Event } from "#api/core/event.ts";
 import { Pod } from "#api/core/pod.ts";
+import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { loadScheduling } from "./load.ts";
@@ -36,7 +37,7 @@ async function start() {
   await writeFile(file, configuration);
   await writeFile(path.join(dir.path, "throws.mjs"), throws);
   await writeFile(path.join(dir.path, "loops.mjs"), loops);
-  const { setup } = await loadScheduling(file, silentLog);
+  const { setup } = await loadScheduling(file, { log: silentLog, clock: systemClock });
   const cluster = await startCluster({ nodes: 3, scheduler: setup });
   const create = (name: string, schedulerName: string) =>
     cluster.apply(Pod, {

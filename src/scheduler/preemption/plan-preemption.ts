@@ -38,6 +38,28 @@ const notHelpful = rejectFinally("Preemption is not helpful for scheduling");
  * one node. Pods and nodes may change between two steps.
  */
 export function* planPreemption(deps: PreemptionDeps, preemptor: Nominated, rejections: Rejections): Steps<Preemption> {
+  const found = yield* findCandidates(deps, preemptor, rejections);
+  return "candidates" in found ? (bestCandidate(found.candidates) ?? noCandidate) : found;
+}
+
+/** Nodes on which it would help if pods ended; at least one. */
+export interface Candidates {
+  readonly candidates: readonly Candidate[];
+}
+type Refused = Extract<Preemption, { readonly node: undefined }>;
+
+export const noCandidate: Refused = {
+  node: undefined,
+  message: "no candidate node for preemption",
+  keepsNomination: false,
+};
+
+/** The same without the choice among the candidates. */
+export function* findCandidates(
+  deps: PreemptionDeps,
+  preemptor: Nominated,
+  rejections: Rejections,
+): Steps<Candidates | Refused> {
   const refusal = whyNotEligible(deps, preemptor, rejections);
   if (refusal !== undefined) return { node: undefined, message: refusal, keepsNomination: true };
   const { snapshot } = deps;
@@ -56,15 +78,14 @@ export function* planPreemption(deps: PreemptionDeps, preemptor: Nominated, reje
     else candidates.push(found);
     yield;
   }
-  const best = bestCandidate(candidates);
-  if (best) return best;
+  if (candidates.length > 0) return { candidates };
   return { node: undefined, message: explainRejections(reasons, reasons.size), keepsNomination: false };
 }
 
 /** Thousands of pods that are alike may wait, so this is explained once for them. */
-const explained = new WeakMap<Rejections, Preemption>();
+const explained = new WeakMap<Rejections, Refused>();
 
-function nobodyLower({ nodes }: Snapshot, rejections: Rejections): Preemption {
+function nobodyLower({ nodes }: Snapshot, rejections: Rejections): Refused {
   let refusal = explained.get(rejections);
   if (!refusal) {
     const reasons = nodes.map(({ name }) => [name, rejections.get(name)?.isFinal === false ? noVictims : notHelpful]);
