@@ -29,6 +29,7 @@ import { rotateLogFile } from "#lib/process/log-file.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { volumeDirectories } from "#provisioner/directories.ts";
 import { runProvisioner } from "#provisioner/provisioner.ts";
+import { TrafficGuard } from "#proxy/policy/traffic-guard.ts";
 import { runProxy } from "#proxy/proxy.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
@@ -71,14 +72,15 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   const { containerd, machine, runtime } = await startRuntime(options, signal);
   const images = imageDeps(options, { containerd, runtime });
   await ensureImages(images, signal);
+  const guard = new TrafficGuard(clock);
   const plugins = await openNodePlugins({ ...options, devicesChanged: () => kubelet.resourcesChanged() });
-  const kubelet: Kubelet = await openKubelet(options, { containerd, machine, runtime, images, plugins });
+  const kubelet: Kubelet = await openKubelet(options, { containerd, machine, runtime, images, plugins, guard });
   await using _server = await serveKubelet(options, { machine, handle: kubelet.handle });
   await runTogether(signal, [
     () => containerd.supervised,
     (ended) => kubelet.run(ended),
     (ended) => plugins.run(ended),
-    (ended) => runNetwork(options, ended),
+    (ended) => runNetwork(options, guard, ended),
     (ended) => runNames(options, machine, ended),
     (ended) => runVolumes(options, ended),
     (ended) => boundLog(containerd.paths.log, { clock, log }, ended),
@@ -118,15 +120,18 @@ interface KubeletParts extends Runtime {
   readonly machine: Machine;
   readonly images: ImportDeps;
   readonly plugins: NodePlugins;
+  readonly guard: TrafficGuard;
 }
 
 async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<Kubelet> {
   const { dataDir, clock, log, nodeName } = options;
-  const { containerd, machine, runtime, images, plugins } = parts;
+  const { containerd, machine, runtime, images, plugins, guard } = parts;
   const { allocatable } = machine;
   const groups = { cgroups: openCgroups(containerd.host.cgroups, clock), cgroupRoot: containerd.paths.cgroupRoot };
   const volumes = { imageMounts: ctrImageMounts(images), furtherVolumes: plugins.volumes };
-  const host = await openLinuxHost({ dataDir, clock, log, clusterDomain, allocatable, ...groups, ...volumes });
+  const restrictTraffic = (pod: Pod, addresses: readonly string[]) => guard.restrict(pod, addresses);
+  const needs = { ...groups, ...volumes, restrictTraffic };
+  const host = await openLinuxHost({ dataDir, clock, log, clusterDomain, allocatable, ...needs });
   const startedMs = clock.now();
   const kubelet: Kubelet = new Kubelet({
     ...options,
@@ -200,7 +205,7 @@ async function ensureImages(deps: ImportDeps, signal: AbortSignal): Promise<void
 }
 
 /** Runs the pod network as soon as the node has a pod range, and the proxy. */
-async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<void> {
+async function runNetwork(options: NodeOptions, guard: TrafficGuard, signal: AbortSignal): Promise<void> {
   const podCidr = await ownRange(options, signal);
   const { bridge, network, table } = nodeNames(options.dataDir);
   const { cniConfDir, cniDataDir } = containerdPaths(options.dataDir);
@@ -210,7 +215,7 @@ async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<vo
   const { clusterCidr, serviceCidr, client, nodeName, clock, log, kubeletPort, apiPort } = options;
   await using events = createEventRecorder(client, { component: "kube-proxy", host: nodeName, clock, log });
   const ranges = { podCidr, clusterCidr, serviceCidr, ownPorts: [apiPort, kubeletPort] };
-  await runProxy({ ...options, ...ranges, events, tableName: table, masqueradeOutgoing: true }, signal);
+  await runProxy({ ...options, ...ranges, events, guard, tableName: table, masqueradeOutgoing: true }, signal);
 }
 
 /** Runs cluster DNS on this node, and publishes the service that leads to it. */

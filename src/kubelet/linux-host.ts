@@ -63,6 +63,8 @@ export interface LinuxHostOptions {
   readonly clusterDomain: string;
   /** Mounts the files of image volumes. */
   readonly imageMounts: ImageMounts;
+  /** Restricts the traffic of a new pod; by default nothing does. */
+  restrictTraffic?(pod: Pod, addresses: readonly string[]): Promise<void>;
   /** Kinds of volumes besides those that every node has. */
   readonly furtherVolumes?: FurtherPlugins;
   /** What pods can use; also the limits of containers without any. */
@@ -132,6 +134,10 @@ class LinuxHost implements PodHost {
       log.warn("could not limit the memory of all pods", { memoryBytes, error });
       await cgroups.ensure(group, {});
     }
+  }
+
+  async restrictTraffic(pod: Pod, addresses: readonly string[]): Promise<void> {
+    await this.#options.restrictTraffic?.(pod, addresses);
   }
 
   async prepare(pod: Pod): Promise<PodPlaces> {

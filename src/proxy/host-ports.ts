@@ -39,6 +39,20 @@ export function planHostPorts({ spec, status }: Pod, family: RuleConfig["family"
   return found;
 }
 
+/** Why host ports have no effect on a node with these addresses and ports of its own. */
+export function hostPortFaults(
+  ports: readonly HostPort[],
+  own: { readonly addresses: ReadonlySet<string>; readonly ports: readonly number[] },
+): string[] {
+  return ports.flatMap(({ address, port, protocol }) => {
+    if (address && !own.addresses.has(address)) {
+      return [`host port ${port} is ignored: the node has no address ${address}`];
+    }
+    const isTaken = protocol === "tcp" && own.ports.includes(port);
+    return isTaken ? [`host port ${port} is ignored: it belongs to the node itself`] : [];
+  });
+}
+
 export interface PodPorts {
   readonly namespace: string;
   readonly name: string;

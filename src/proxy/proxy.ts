@@ -10,21 +10,22 @@ import { isAbort, orAborted, runTogether } from "#lib/async/tasks.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { type Span, type TraceRecorder } from "#trace/recorder.ts";
-import { parseTraceparent } from "#trace/trace.ts";
+import { type TraceRecorder } from "#trace/recorder.ts";
 import { AddressClaims } from "./address-claims.ts";
 import { applyRules, deleteTable, type Host, hasTable, thisHost } from "./apply.ts";
 import { planStaleFlows, type StaleFlow } from "./conntrack.ts";
 import { FaultReporter } from "./fault-reporter.ts";
 import { FlowClearer } from "./flow-clearer.ts";
 import { HealthPorts } from "./health.ts";
-import { type HostPort, type PodPorts, planHostPorts, planStaleHostFlows, renderHostPorts } from "./host-ports.ts";
+import { hostPortFaults, type PodPorts, planHostPorts, planStaleHostFlows, renderHostPorts } from "./host-ports.ts";
 import { planKernel, restoreKernel } from "./kernel-settings.ts";
 import { type RuleConfig, renderNode, renderService, tableFrame } from "./nftables.ts";
 import { parseAddresses } from "./parse-values.ts";
 import { isGroupOwner, NetworkPolicies } from "./policy/network-policies.ts";
+import { type TrafficGuard } from "./policy/traffic-guard.ts";
 import { RefusedOwners } from "./refused-owners.ts";
 import { type Fragment, RuleTable } from "./rule-table.ts";
+import { ServeHops } from "./serve-hops.ts";
 import { maxServicesSize, type NodePlace, planService, type ServicePlan, withoutRules } from "./service-map.ts";
 import { SizeBudget } from "./size-budget.ts";
 
@@ -40,6 +41,8 @@ export interface ProxyDeps extends Ranges {
   readonly recorder?: TraceRecorder;
   /** Tells users which parts of their services and pods are ignored. */
   readonly events?: EventRecorder;
+  /** Asked before a new pod runs. */
+  readonly guard?: TrafficGuard;
   readonly host?: Host;
   /** Where health ports listen; "" means every address. */
   readonly healthAddress?: string;
@@ -116,10 +119,10 @@ class ServiceProxy {
   readonly #nodeAddresses = new Map<string, readonly string[]>();
   /** By pod; only pods with host ports. */
   readonly #hostPorts = new Map<string, PodPorts>();
-  /** Open hops by service and trace, which end when the kernel has the rules. */
-  readonly #spans = new Map<string, Span>();
-  #applying: Span[] = [];
+  readonly #hops: ServeHops;
   #staleFlows: { readonly owner: string; readonly flows: readonly StaleFlow[] }[] = [];
+  /** Resolved when the kernel has what was known when they were added. */
+  #applied: (() => void)[] = [];
   #wake = Promise.withResolvers<void>();
   #checkedMs: number;
   #zone = "";
@@ -127,6 +130,7 @@ class ServiceProxy {
 
   constructor(deps: OwnDeps, config: RuleConfig) {
     this.#deps = deps;
+    this.#hops = new ServeHops(deps.recorder);
     this.#faults = new FaultReporter(deps.events);
     this.#checkedMs = deps.clock.now();
     this.#config = config;
@@ -219,7 +223,8 @@ class ServiceProxy {
     const key = `${namespace}/${name}`;
     const old = this.#hostPorts.get(key)?.ports ?? [];
     const ports = isThere ? planHostPorts(pod, this.#config.family) : [];
-    if (ports.length > 0) this.#faults.report(Pod, pod, this.#hostPortFaults(ports));
+    const own = { addresses: this.#ownAddresses, ports: this.#config.ownPorts ?? [] };
+    if (ports.length > 0) this.#faults.report(Pod, pod, hostPortFaults(ports, own));
     if (equal(old, ports)) return;
     const rank = `${creationTimestamp} ${key}`;
     if (ports.length > 0) this.#hostPorts.set(key, { namespace, name, rank, ports });
@@ -233,18 +238,6 @@ class ServiceProxy {
   /** Flows to clear once the kernel has the new rules. */
   #leave(owner: string, flows: readonly StaleFlow[]): void {
     if (flows.length > 0 && this.#staleFlows.length < maxStaleFlows) this.#staleFlows.push({ owner, flows });
-  }
-
-  #hostPortFaults(ports: readonly HostPort[]): string[] {
-    const own = this.#config.ownPorts ?? [];
-    return ports.flatMap(({ address, port, protocol }) => {
-      if (address && !this.#ownAddresses.has(address)) {
-        return [`host port ${port} is ignored: the node has no address ${address}`];
-      }
-      return protocol === "tcp" && own.includes(port)
-        ? [`host port ${port} is ignored: it belongs to the node itself`]
-        : [];
-    });
   }
 
   /** Updates an owner's fragment in the table. */
@@ -271,15 +264,7 @@ class ServiceProxy {
     if (!key) return;
     this.#dirty.add(key);
     this.#wake.resolve();
-    const parent = parseTraceparent(trace);
-    const { recorder } = this.#deps;
-    if (!parent || !recorder || this.#spans.has(`${key} ${parent.traceId}`)) return;
-    const [namespace = "", name = ""] = key.split("/");
-    const object = { resource: "services", namespace, name };
-    this.#spans.set(
-      `${key} ${parent.traceId}`,
-      recorder.startSpan({ hop: "serve", component: "proxy", object, parent }),
-    );
+    this.#hops.begin(key, trace);
   }
 
   /** Also resolves when it is time to check the table. */
@@ -309,7 +294,30 @@ class ServiceProxy {
   }
 
   async #sync(signal: AbortSignal): Promise<void> {
-    await this.#plan(signal);
+    const applied = this.#applied;
+    this.#applied = [];
+    try {
+      await this.#plan(signal);
+      await this.#apply();
+    } catch (error) {
+      this.#applied.push(...applied);
+      throw error;
+    }
+    for (const resolve of applied) resolve();
+    this.#deps.guard?.answerBy((pod, addresses) => this.#restrict(pod, addresses));
+    this.#deps.onApplied?.();
+  }
+
+  /** Resolves when a new pod can do no more than its policies allow. */
+  async #restrict(pod: Pod, addresses: readonly string[]): Promise<void> {
+    if (!this.#policies.expect(pod, addresses)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#applied.push(resolve);
+    this.#wake.resolve();
+    await promise;
+  }
+
+  async #apply(): Promise<void> {
     const { host, log, clock, flows } = this.#deps;
     const startMs = clock.now();
     const { text, refused, error } = await applyRules(host, this.#table, log);
@@ -319,10 +327,8 @@ class ServiceProxy {
     await this.#deps.turnOn();
     // Before this, packets of a cleared flow would still find the old rules.
     for (const stale of this.#staleFlows.splice(0)) flows.add(stale.owner, stale.flows);
-    for (const span of this.#applying) span.end({ facts: { table: this.#config.tableName } });
-    this.#applying = [];
+    this.#hops.applied(this.#config.tableName);
     if (text) log.debug("rules applied", { lines: text.split("\n").length - 1, tookMs: clock.now() - startMs });
-    this.#deps.onApplied?.();
   }
 
   /** Plans every service that may have changed. */
@@ -341,9 +347,7 @@ class ServiceProxy {
       await pause();
     }
     await this.#policies.plan((owner, fragment) => this.#table.set(owner, fragment), pause);
-    // A change without an effect here is not a hop of any trace.
-    for (const [id, span] of this.#spans) if (changed.has(id.split(" ")[0] ?? "")) this.#applying.push(span);
-    this.#spans.clear();
+    this.#hops.planned(changed);
   }
 
   /** Returns whether the service's rules have changed. */

@@ -18,6 +18,8 @@ export interface PodHost {
 
   /** Creates what must exist before the sandbox. */
   prepare(pod: Pod): Promise<PodPlaces>;
+  /** The pod has got these addresses. Resolves when its traffic is restricted as it must be, before anything in it runs. */
+  restrictTraffic(pod: Pod, addresses: readonly string[]): Promise<void>;
   /** Sets up a pod's volumes, once in its life. A kubelet that adopts the pod finds them set up. */
   mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes>;
   /**
@@ -83,6 +85,7 @@ export const simulatedHost: PodHost = {
   memoryCapacity: 2 ** 35,
   seccompDir: "/",
   prepare: async () => ({ logDirectory: "", cgroupParent: "" }),
+  restrictTraffic: async () => {},
   mountVolumes: async () => new Map(),
   refreshVolumes: async () => {},
   mountImage: async () => {},

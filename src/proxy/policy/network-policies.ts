@@ -39,6 +39,8 @@ export class NetworkPolicies {
   readonly #dirty = new Set<string>();
   readonly #unsubscribe: (() => void)[] = [];
   #followsPods = false;
+  /** Addresses of new pods, which their status does not have yet. */
+  readonly #expected = new Map<string, { readonly uid: string; readonly addresses: readonly string[] }>();
 
   constructor(deps: NetworkPolicyDeps) {
     this.#deps = deps;
@@ -58,6 +60,15 @@ export class NetworkPolicies {
 
   stop(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
+  }
+
+  /** A new pod has these addresses. Returns whether policies may restrict it, once the changes are planned. */
+  expect(pod: Pod, addresses: readonly string[]): boolean {
+    if (!this.#followsPods) return false;
+    const key = keyOf(pod);
+    this.#expected.set(key, { uid: pod.metadata.uid, addresses });
+    this.#model.putPod(key, this.#podOf(pod));
+    return this.#dirty.size > 0 || this.#model.isSelected(key);
   }
 
   get hasChanges(): boolean {
@@ -105,8 +116,8 @@ export class NetworkPolicies {
         if (this.#model.hasChanges) this.#deps.onChange();
       }),
       informers.of(Pod).subscribe(({ type, object }) => {
-        const { namespace, name } = object.metadata;
-        this.#model.putPod(`${namespace}/${name}`, type === "put" ? this.#podOf(object) : undefined);
+        if (type === "delete" || object.status.podIPs) this.#expected.delete(keyOf(object));
+        this.#model.putPod(keyOf(object), type === "put" ? this.#podOf(object) : undefined);
         if (this.#model.hasChanges) this.#deps.onChange();
       }),
     );
@@ -128,9 +139,12 @@ export class NetworkPolicies {
   }
 
   /** Pods on the network of their node cannot be told from the node. */
-  #podOf({ metadata, spec, status }: Pod): ModelPod | undefined {
+  #podOf(pod: Pod): ModelPod | undefined {
+    const { metadata, spec, status } = pod;
     const family = this.#deps.family === "ip" ? "IPv4" : "IPv6";
-    const address = status.podIPs?.map(({ ip }) => parseAddress(ip, family)).find((one) => one !== undefined);
+    const expected = this.#expected.get(keyOf(pod));
+    const addresses = expected?.uid === metadata.uid ? expected.addresses : (status.podIPs ?? []).map(({ ip }) => ip);
+    const [address] = addresses.flatMap((text) => parseAddress(text, family) ?? []);
     if (!address || spec.hostNetwork || isFinished({ status })) return undefined;
     return {
       namespace: metadata.namespace,
@@ -148,6 +162,8 @@ const notFiltered =
 /** No service's or pod's owner begins like this. */
 const groupOwner = (id: string): string => `policies ${id}`;
 export const isGroupOwner = (owner: string): boolean => owner.startsWith(groupOwner(""));
+
+const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
 const allowingNothing = (plan: PolicyPlan): PolicyPlan => ({
   ...plan,

@@ -103,6 +103,11 @@ export class PolicyModel {
     this.#touchPolicy(key);
   }
 
+  /** Whether any policy selects the pod. */
+  isSelected(key: string): boolean {
+    return (this.#classOfPod.get(key)?.members ?? "") !== "";
+  }
+
   /** Finds the pods of one peer. Returns whether there was one left. */
   resolveNext(): boolean {
     const next = this.#unresolved.pop();

@@ -6,6 +6,7 @@ import { type EventRecorder } from "#client/events.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { jsonLog } from "#lib/process/log.ts";
 import { type Host } from "#proxy/apply.ts";
+import { TrafficGuard } from "#proxy/policy/traffic-guard.ts";
 import { removeProxy, runProxy } from "#proxy/proxy.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { createFakeInformers, type FakeInformers } from "../fake-informers.ts";
@@ -40,6 +41,7 @@ export class RunningProxy {
   readonly informers: FakeInformers = createFakeInformers();
   readonly recorder = new TraceRecorder({ clock: systemClock });
   readonly host: Host;
+  readonly guard = new TrafficGuard(systemClock);
   /** The events for users: kind, name, message. */
   readonly reported: string[] = [];
   readonly #stop = new AbortController();
@@ -68,6 +70,7 @@ export class RunningProxy {
         events: this.#events,
         ownPorts: [6443],
         host: this.host,
+        guard: this.guard,
         healthAddress: "127.0.0.1",
         onApplied: () => this.#applied.resolve(),
         onFlowsCleared: () => this.#cleared.resolve(),

@@ -24,6 +24,7 @@ export async function createSandbox(deps: PodDeps, pod: Pod, config: SandboxConf
     const id = await runtime.runSandbox(config, { handler });
     deps.claimContainer(id, pod.metadata.uid);
     const ips = pod.spec.hostNetwork ? [] : ((await runtime.sandboxStatus(id))?.ips ?? []);
+    if (ips.length > 0) await deps.host.restrictTraffic(pod, ips);
     return { id, attempt: config.attempt, isReady: true, ips };
   } catch (error) {
     podEvent(deps, pod, "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${messageOf(error)}`);
