@@ -79,7 +79,7 @@ const say = (text: string): void => void process.stdout.write(text);
 if (process.getuid?.() === 0) await installPackages((text) => say(`# ${text}\n`));
 // Tests often wait for other processes, so one more than there are processors keeps all of them busy.
 const most = availableParallelism() + 1;
-const failed = await runJobs(jobs, { cwd: root, together: most, timeoutMs: 600_000, say });
+const failed = await runJobs(jobs, { cwd: root, together: most, timeoutMs: 1_200_000, say });
 if (failed.length > 0) {
   say(`failed: ${failed.join(", ")}\n`);
   process.exitCode = 1;

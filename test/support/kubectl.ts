@@ -107,7 +107,11 @@ export class Kubectl {
     const child = spawn(program.path, ["--namespace", namespace, ...list], {
       timeout: 180_000,
       killSignal: "SIGKILL",
-      env: { ...process.env, KUBECONFIG: kubeconfig, HOME: home, KUBECACHEDIR: path.join(home, "cache") },
+      env: {
+        ...process.env,
+        ...{ KUBECONFIG: kubeconfig, HOME: home, KUBECACHEDIR: path.join(home, "cache") },
+        GOGC: "off", // It ends before it needs to collect garbage, which takes a third of its time.
+      },
     });
     const output = { stdout: "", stderr: "" };
     child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));

@@ -125,7 +125,7 @@ async function check(dataDir: string): Promise<void> {
 /** The disk does not follow the virtual clock. */
 async function until(condition: () => boolean, pass?: () => Promise<void>): Promise<void> {
   for (let attempt = 0; !condition(); attempt++) {
-    assert(attempt < 1000, "it never came true");
+    assert(attempt < 6000, "it never came true");
     await systemClock.sleep(10);
     await pass?.();
   }

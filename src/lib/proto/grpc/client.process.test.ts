@@ -51,7 +51,7 @@ suite("GrpcClient with keepalive", { timeout: 120_000 }, () => {
   test("gives up on a server that answers no ping, which may have seen the call", async () => {
     const emptySettings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
     await using silent = await startSilent(emptySettings);
-    using client = new GrpcClient({ address: silent.address, keepalive });
+    using client = new GrpcClient({ address: silent.address, keepalive: { ...keepalive, greetingMs: 60_000 } });
 
     await assert.rejects(
       client.call(echo, { text: "x" }),
