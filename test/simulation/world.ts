@@ -1,7 +1,6 @@
 import { Event } from "#api/core/event.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
-import { createEventRecorder } from "#client/events.ts";
 import { controllerManagerUser, controllerUser, nodeUser, schedulerUser } from "#cluster/identities.ts";
 import { runControllers } from "#controllers/all.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
@@ -175,8 +174,7 @@ const scheduler = ({ recorder, ...deps }: RunDeps, random: Random): Process => (
   client: (cluster) => cluster.clientFor(schedulerUser),
   async main({ client, informers }, signal) {
     if (!recorder) throw new Error("there is no recorder");
-    await using events = createEventRecorder(client, { ...deps, component: "default-scheduler" });
-    await runScheduler({ ...deps, recorder, client, informers, random, events }, signal);
+    await runScheduler({ ...deps, recorder, client, informers, random }, signal);
   },
 });
 

@@ -5,7 +5,7 @@ import { ignoreNotFound } from "#api/status.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
 import { type Reconciler } from "#runtime/reconciler.ts";
-import { runReconcilers } from "#runtime/run-reconciler.ts";
+import { type ReconcilerFactory, runReconcilers } from "#runtime/run-reconciler.ts";
 import { heartbeats, type PodRunnerOptions, podRunner } from "../pod-runner.ts";
 import { type ClusterOptions, type ComponentDeps, startCluster, type TestCluster } from "../start-cluster.ts";
 import { type FaultRates, Faults } from "./faults.ts";
@@ -24,6 +24,9 @@ export interface ChaosOptions extends PodRunnerOptions, Pick<ClusterOptions, "no
   rates?(random: Random): FaultRates;
   /** How many leaders there may be for a moment; default 1. */
   readonly leaders?: number;
+  readonly nodeAnnotations?: Readonly<Record<string, string>>;
+  /** Programs of others, which neither crash nor are refused. */
+  readonly peers?: readonly ReconcilerFactory[];
 }
 
 /** A cluster whose controllers crash and are lied to. */
@@ -45,6 +48,7 @@ const crashesAndConflicts = (): FaultRates => ({
 /** A cluster whose controllers crash at random between writes, and a third of whose writes are refused. */
 export async function startChaos(seed: number, options: ChaosOptions = {}): Promise<ChaosCluster> {
   const { nodeMetrics, nodes = ["node-1"], rates = crashesAndConflicts, leaders = 1 } = options;
+  const { nodeAnnotations: annotations = {}, peers = [] } = options;
   const random = seededRandom(seed);
   let faults: Faults | undefined;
   const cluster = await startCluster({
@@ -57,14 +61,14 @@ export async function startChaos(seed: number, options: ChaosOptions = {}): Prom
       faults = placed;
       return [
         (stop) => runLeaders(deps, { faults: placed, random, leaders }, stop),
-        (stop) => runReconcilers([podRunner(options), binder, kubelets(nodes, options)], deps, stop),
+        (stop) => runReconcilers([podRunner(options), binder, kubelets(nodes, options), ...peers], deps, stop),
         (stop) => heartbeats(deps, nodes, stop),
       ];
     },
   });
   if (!faults) throw new Error("the components were not created");
   const status = { conditions: [{ type: "Ready", status: "True" as const }] };
-  for (const name of nodes) await cluster.client.create(Node, { metadata: { name }, status });
+  for (const name of nodes) await cluster.client.create(Node, { metadata: { name, annotations }, status });
   await cluster.settle();
   return { ...cluster, faults };
 }
