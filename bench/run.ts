@@ -27,7 +27,9 @@ const others: Record<string, (args: readonly string[]) => Promise<void>> = {
   expressions: async () => (await import("./expressions.ts")).runExpressions(),
   fairness: async (args) => (await import("./fairness.ts")).runFairness(args),
   "pod-churn": async (args) => (await import("./pod-churn.ts")).runPodChurn(args),
+  "idle-workloads": async (args) => (await import("./idle-workloads.ts")).runIdleWorkloads(args),
   soak: async (args) => (await import("./soak.ts")).runSoak(args),
+  workloads: async (args) => (await import("./workloads.ts")).runWorkloads(args),
 };
 const [first = "", ...restOfArgs] = process.argv.slice(2);
 const other = others[first];

@@ -4,7 +4,13 @@ import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { Pod } from "#api/core/pod.ts";
+import { serviceUnavailable } from "#api/status.ts";
+import { StorageClass } from "#api/storage/storage-class.ts";
+import { type Client } from "#client/client.ts";
+import { neverAborted } from "#lib/async/tasks.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { ensureLocalClass, localClassName } from "./local-class.ts";
 
 const namespace = "default";
 const labels = { app: "db" };
@@ -96,4 +102,23 @@ test("a pod does not get a claim that was not made for it", async () => {
     condition?.message ?? "",
     /PVC default\/web-tmp was not created for pod default\/web \(pod is not owner\)/,
   );
+});
+
+test("the storage class is created once the server accepts it", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  let refusals = 2;
+  const client: Client = {
+    ...cluster.client,
+    async create(resource, object, options) {
+      if (refusals-- > 0) throw serviceUnavailable("the server is starting");
+      return await cluster.client.create(resource, object, options);
+    },
+  };
+
+  const ensured = ensureLocalClass({ client, clock: cluster.clock, log: silentLog }, neverAborted);
+  await cluster.until(() => refusals < 0);
+  await ensured;
+
+  const classes = (await cluster.list(StorageClass)).map(({ metadata }) => metadata.name);
+  assert.deepEqual(classes, [localClassName]);
 });

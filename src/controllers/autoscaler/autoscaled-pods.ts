@@ -1,9 +1,10 @@
 import { type Pod } from "#api/core/pod.ts";
-import { parseLabelSelector } from "#api/meta/label-selector.ts";
+import { parseLabelSelector, type Requirement } from "#api/meta/label-selector.ts";
 import { labelMatcher } from "#api/meta/selector-matchers.ts";
 import { Slice } from "#lib/async/turns.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Informer } from "#runtime/informer.ts";
+import { listByLabels } from "#runtime/list-by-labels.ts";
 
 export interface SelectedPods {
   /** As text. */
@@ -42,17 +43,18 @@ export class AutoscaledPods {
       const message = "the HPA target's scale is missing a selector";
       return { fault: { reason: "InvalidSelector", message, event: "SelectorRequired", text: "selector is required" } };
     }
-    let matches: Matches;
+    let requirements: readonly Requirement[];
     try {
-      const matcher = labelMatcher(parseLabelSelector(selector));
-      matches = ({ metadata }) => matcher(metadata.labels ?? {});
+      requirements = parseLabelSelector(selector);
     } catch (error) {
       const text = `couldn't convert selector into a corresponding internal selector object: ${messageOf(error)}`;
       return { fault: { reason: "InvalidSelector", message: text, event: "InvalidSelector", text } };
     }
+    const matcher = labelMatcher(requirements);
+    const matches: Matches = ({ metadata }) => matcher(metadata.labels ?? {});
     this.#remember(ref, matches);
     const { namespace } = ref;
-    const pods = this.#pods.list(namespace).filter(matches);
+    const pods = listByLabels(this.#pods, namespace, requirements).filter(matches);
     const others = await this.#others(ref, pods);
     if (others.length === 0) return { selector, pods };
     const names = [ref.name, ...others].sort().map((name) => `{${name} ${namespace}}`);

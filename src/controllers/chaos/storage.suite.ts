@@ -4,6 +4,7 @@ import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-vo
 import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { StorageClass } from "#api/storage/storage-class.ts";
+import { VolumeAttachment } from "#api/storage/volume-attachment.ts";
 import { VolumeAttributesClass } from "#api/storage/volume-attributes-class.ts";
 import { type Ordeal, type Place } from "#testing/chaos/ordeal.ts";
 
@@ -21,10 +22,10 @@ const claim = (at: Place, name: string, storage: string, annotations: Record<str
   });
 const volumesOf = async (at: Place) =>
   (await at.cluster.list(PersistentVolume)).filter(({ spec }) => spec.claimRef?.namespace === at.namespace);
-const podWith = (at: Place, volumes: NonNullable<InputOf<Pod>["spec"]>["volumes"] & {}) =>
+const podWith = (at: Place, volumes: NonNullable<InputOf<Pod>["spec"]>["volumes"] & {}, nodeName = "node-1") =>
   at.create(Pod, {
     metadata: at.ref("user"),
-    spec: { nodeName: "node-1", containers: [{ name: "c", image: "i" }], volumes },
+    spec: { nodeName, containers: [{ name: "c", image: "i" }], volumes },
   });
 const grow = (at: Place) =>
   at.cluster.client.patch(PersistentVolumeClaim, at.ref("data"), {
@@ -169,6 +170,37 @@ export const storage: readonly Ordeal[] = [
       });
     },
     ends: async (at) => [await volumesOf(at), []],
+  },
+  {
+    name: "a volume is attached to one node at a time, and in the end where its pod is",
+    controllers: ["persistentvolume-attach-detach-controller"],
+    rounds: [
+      async (at) => {
+        const name = `${at.namespace}-disk`;
+        const capacity = { storage: "1Gi" };
+        const csi = { driver: "d", volumeHandle: name };
+        await at.create(PersistentVolume, { metadata: { name }, spec: { accessModes, capacity, csi } });
+        const spec = { ...asking("1Gi"), storageClassName: "", volumeName: name };
+        await at.create(PersistentVolumeClaim, { metadata: at.ref("data"), spec });
+        await podWith(at, [{ name: "v", persistentVolumeClaim: { claimName: "data" } }]);
+      },
+      deletePod,
+      (at) => podWith(at, [{ name: "v", persistentVolumeClaim: { claimName: "data" } }], "node-2"),
+    ],
+    watch(at) {
+      const attached = new Set<string>();
+      at.cluster.informers.of(VolumeAttachment).subscribe(({ type, object: { spec, status } }) => {
+        if (spec.source.persistentVolumeName !== `${at.namespace}-disk`) return;
+        if (type === "put" && status.attached) attached.add(spec.nodeName);
+        else attached.delete(spec.nodeName);
+        if (attached.size > 1) at.fault(`attached to ${[...attached].join(" and ")}`);
+      });
+    },
+    async ends(at) {
+      const all = await at.cluster.list(VolumeAttachment);
+      const own = all.filter(({ spec }) => spec.source.persistentVolumeName === `${at.namespace}-disk`);
+      return [own.map(({ spec, status }) => [spec.nodeName, status.attached]), [["node-2", true]]];
+    },
   },
   {
     name: "who grows a claim is told that it has to wait",

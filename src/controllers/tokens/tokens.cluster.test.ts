@@ -3,11 +3,34 @@ import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Secret } from "#api/core/secret.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
+import { createEventRecorder } from "#client/events.ts";
 import { controllerUser } from "#cluster/identities.ts";
 import { runControllers } from "#controllers/all.ts";
+import { tokenController } from "#controllers/token.ts";
+import { neverAborted } from "#lib/async/tasks.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
 import { type ComponentDeps, startCluster } from "#testing/start-cluster.ts";
 
 const day = 86_400_000;
+
+test("the token of an account that the informer does not show yet is kept and filled", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const { client, clock } = cluster;
+  const metadata = { namespace: "default", name: "new" };
+  await client.create(ServiceAccount, { metadata });
+  const annotations = { "kubernetes.io/service-account.name": "new" };
+  const type = "kubernetes.io/service-account-token";
+  const secret = await client.create(Secret, { metadata: { ...metadata, annotations }, type });
+  const informers = createFakeInformers();
+  const events = createEventRecorder(client, { component: "test", clock, log: silentLog });
+  const factory = tokenController({ rootCa: "certificate", sign: () => "token" });
+
+  await factory({ client, informers, clock, log: silentLog, events }).reconcile(secret, neverAborted);
+
+  const [kept] = await cluster.list(Secret, "default");
+  assert.equal(kept?.data?.token, Buffer.from("token").toString("base64"));
+});
 
 test("a generated token that nobody uses is marked after a month, and deleted after another", async () => {
   await using cluster = await startCluster({

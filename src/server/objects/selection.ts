@@ -1,5 +1,5 @@
 import { parseFieldSelector } from "#api/meta/field-selector.ts";
-import { parseLabelSelector } from "#api/meta/label-selector.ts";
+import { parseLabelSelector, type Requirement } from "#api/meta/label-selector.ts";
 import { fieldMatcher, labelMatcher } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type FieldGetter, type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
@@ -13,6 +13,8 @@ export interface Selection {
   readonly name: string | undefined;
   /** A selectable field that must have one value: caches index these. */
   readonly field: { readonly path: string; readonly value: string } | undefined;
+  /** What is asked of labels; none: anything goes. */
+  readonly labels: readonly Requirement[];
   /** True when every object of the namespace matches. */
   readonly everything: boolean;
   matches(object: ApiObject): boolean;
@@ -38,6 +40,7 @@ export function select(
     namespace: namespace || exact("metadata.namespace") || "",
     name: exact("metadata.name"),
     field: indexed && { path: indexed.path, value: indexed.value },
+    labels,
     everything: labels.length === 0 && fields.length === 0,
     matches: (object) => {
       if (namespace && object.metadata.namespace !== namespace) return false;

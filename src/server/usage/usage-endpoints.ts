@@ -7,6 +7,7 @@ import { notFound, StatusError } from "#api/status.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { Slice } from "#lib/async/turns.ts";
 import { type Informer } from "#runtime/informer.ts";
+import { listByLabels } from "#runtime/list-by-labels.ts";
 import { formatDuration } from "#schema/duration.ts";
 import { type Endpoint } from "#server/dispatch.ts";
 import { listRequest, selectionOf } from "#server/endpoints/list-options.ts";
@@ -71,7 +72,8 @@ const endpointFor =
     if (!isList && !computed.informer.get({ namespace, name })) throw notFound(computed.of, name);
     await scraper.wanted(context.request.signal);
     if (!isList) return readOne(computed, context, resource);
-    const found = namespace ? computed.informer.list(namespace) : computed.informer.list();
+    const { informer } = computed;
+    const found = namespace ? listByLabels(informer, namespace, selection.labels) : informer.list();
     return await listAll(
       resource,
       found.filter((object) => selection.matches(object)),

@@ -1,7 +1,10 @@
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { findCondition, withCondition } from "#api/meta/condition.ts";
+import { ignoreNotFound } from "#api/status.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
+import { type Reconciler } from "#runtime/reconciler.ts";
 import { type ReconcilerFactory, runReconcilers } from "#runtime/run-reconciler.ts";
 import { heartbeats, type PodRunnerOptions, podRunner } from "../pod-runner.ts";
 import { type ClusterOptions, type ComponentDeps, startCluster, type TestCluster } from "../start-cluster.ts";
@@ -58,7 +61,7 @@ export async function startChaos(seed: number, options: ChaosOptions = {}): Prom
       faults = placed;
       return [
         (stop) => runLeaders(deps, { faults: placed, random, leaders }, stop),
-        (stop) => runReconcilers([podRunner(options), binder, ...peers], deps, stop),
+        (stop) => runReconcilers([podRunner(options), binder, kubelets(nodes, options), ...peers], deps, stop),
         (stop) => heartbeats(deps, nodes, stop),
       ];
     },
@@ -69,6 +72,22 @@ export async function startChaos(seed: number, options: ChaosOptions = {}): Prom
   await cluster.settle();
   return { ...cluster, faults };
 }
+
+/** Who marked the pods of a living node as not ready, because it saw no heartbeats, is corrected. */
+const kubelets =
+  (nodes: readonly string[], { isReady = () => true }: PodRunnerOptions) =>
+  ({ client }: Pick<ComponentDeps, "client">): Reconciler<Pod> => ({
+    name: "readiness",
+    reconciles: Pod,
+    async reconcile(pod, signal) {
+      const { phase, conditions } = pod.status;
+      const ready = findCondition(conditions, "Ready");
+      if (phase !== "Running" || pod.metadata.deletionTimestamp || ready?.status !== "False" || !isReady(pod)) return;
+      if (!nodes.includes(pod.spec.nodeName ?? "")) return;
+      const status = { ...pod.status, conditions: withCondition(conditions, { ...ready, status: "True" as const }) };
+      await client.updateStatus(Pod, { ...pod, status }, { signal }).catch(ignoreNotFound);
+    },
+  });
 
 /** A minimal scheduler: the node that the pod demands, or the first one. */
 const binder = ({ client }: Pick<ComponentDeps, "client">) => ({

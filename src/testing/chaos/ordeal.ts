@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
+import { managedAttachAnnotation } from "#api/well-known.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
+import { CsiAttacher } from "../peers/csi-attacher.ts";
 import { type ChaosCluster, startChaos } from "./chaos.ts";
 import { type FaultRates } from "./faults.ts";
 import { SharedLoad } from "./shared-load.ts";
@@ -60,12 +62,15 @@ export async function runOrdeals(seed: number, ordeals: readonly Ordeal[]): Prom
   const loads = new SharedLoad();
   const nodes = ["node-1", "node-2", "node-3", "node-4"];
   const ends = podEnds(seed, ordeals);
+  const attacher = new CsiAttacher();
   await using cluster = await startChaos(seed, {
     nodes,
     leaders,
     rates: allFaults,
     nodeMetrics: (node) => loads.metrics(node),
     endOf: ends,
+    nodeAnnotations: { [managedAttachAnnotation]: "true" },
+    peers: [attacher.attach, attacher.mount],
   });
   loads.cluster = cluster;
   const faults = new Map<Ordeal, string[]>();
