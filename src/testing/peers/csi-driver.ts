@@ -67,12 +67,14 @@ export async function startCsiDriver(options: CsiPeerOptions): Promise<CsiPeer> 
   const driver = await serve(`${home}/csi.sock`, calls, {
     "/csi.v1.Node/NodeGetInfo": () =>
       NodeInfo.encode({ nodeId: "peer-1", maxVolumes, topology: { segments: topology } }),
-    "/csi.v1.Node/NodeGetCapabilities": () => Capabilities.encode({ capabilities: [{ rpc: { type: 1 } }] }),
+    "/csi.v1.Node/NodeGetCapabilities": () =>
+      Capabilities.encode({ capabilities: [{ rpc: { type: 1 } }, { rpc: { type: 3 } }] }),
     "/csi.v1.Node/NodeStageVolume": handler(Staging, ({ volumeId, path }) => bind(`${home}/data/${volumeId}`, path)),
     "/csi.v1.Node/NodePublishVolume": handler(Publish, async ({ volumeId, published, staging, target, context }) => {
       lastPublish = { context, published };
       await bind(staging || `${home}/data/${volumeId}`, target);
     }),
+    "/csi.v1.Node/NodeExpandVolume": handler(Undo, async () => {}),
     "/csi.v1.Node/NodeUnpublishVolume": handler(Undo, undo),
     "/csi.v1.Node/NodeUnstageVolume": handler(Undo, undo),
   });

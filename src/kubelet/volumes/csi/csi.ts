@@ -8,16 +8,19 @@ import { replaceFile } from "#lib/fs/replace-file.ts";
 import type { PersistentPlugin } from "../claim.ts";
 import { giveToGroup } from "../ownership.ts";
 import {
+  type ClaimedVolume,
   type CsiSource,
+  type Growth,
   type MountedVolume,
   type PersistentSource,
-  type SecretReference,
   type VolumeContext,
   type VolumePlugin,
   volumePath,
 } from "../plugin.ts";
 import { csiCalls, csiCapability, type VolumeCapability } from "./csi-calls.ts";
 import type { CsiDriver, CsiDrivers } from "./csi-drivers.ts";
+import { expandOnNode } from "./csi-growth.ts";
+import { secretData } from "./csi-secrets.ts";
 import { type MountRecord, readRecord, recordFile, type VolumesInUse, volumeIn } from "./volumes-in-use.ts";
 
 /** The settings in a CSIDriver object. */
@@ -27,6 +30,8 @@ export interface CsiDeps {
   /** The directory in which volumes are staged, once for all pods of the node. */
   readonly stagingDir: string;
   readonly inUse: Pick<VolumesInUse, "use" | "release">;
+  /** Tells the cluster that a volume has grown. */
+  grown(growth: Growth): Promise<void>;
   /** Undefined if nobody describes the driver. */
   settings(driver: string): Promise<CsiDriverSettings | undefined>;
 }
@@ -54,13 +59,37 @@ export const csiVolume = (deps: CsiDeps): VolumePlugin => ({
 /** Persistent volumes of a driver. */
 export const csiPersistent = (deps: CsiDeps): PersistentPlugin => ({
   handles: ({ csi }) => csi !== undefined,
-  async mount(context, { name, spec }) {
+  async mount(context, claimed) {
+    const { name, spec } = claimed;
     if (!spec.csi) throw new Error("the volume has no csi");
     const wanted = { csi: spec.csi, source: spec, name, isEphemeral: false };
     const { driver, volumeHandle } = spec.csi;
-    return await deps.drivers.oneAtATime(driver, volumeHandle, () => publish(deps, context, wanted));
+    return await deps.drivers.oneAtATime(driver, volumeHandle, async () => {
+      const mounted = await publish(deps, context, wanted);
+      await grow(deps, context, claimed);
+      return mounted;
+    });
+  },
+  async refresh(context, claimed) {
+    const { csi } = claimed.spec;
+    if (!csi || !claimed.growth) return;
+    await deps.drivers.oneAtATime(csi.driver, csi.volumeHandle, () => grow(deps, context, claimed));
   },
 });
+
+async function grow(
+  deps: CsiDeps,
+  context: VolumeContext,
+  { name, spec: source, growth }: ClaimedVolume,
+): Promise<void> {
+  const record = growth && (await readRecord(volumePath(context.podDir, pluginName, name)));
+  if (!record || record.isWaiting) return;
+  const driver = deps.drivers.get(record.driver);
+  const { target, staging } = record;
+  const capability = capabilityOf(driver, context, source);
+  const isDone = await expandOnNode(context, { driver, source, capability, target, staging, growth });
+  if (isDone) await deps.grown(growth);
+}
 
 const ephemeralHandle = (podUid: string, volume: string): string =>
   `csi-${createHash("sha256").update(`${volume}${podUid}`).digest("hex")}`;
@@ -208,14 +237,6 @@ const podInfo = ({ pod }: VolumeContext, isEphemeral: boolean) => ({
   "csi.storage.k8s.io/serviceAccount.name": pod.spec.serviceAccountName ?? "",
   "csi.storage.k8s.io/ephemeral": String(isEphemeral),
 });
-
-async function secretData(context: VolumeContext, ref: SecretReference | undefined): Promise<Record<string, string>> {
-  if (!ref?.name) return {};
-  const secret = await context.sources.secret(ref.namespace ?? "", ref.name);
-  if (!secret) throw new Error(`secret "${ref.name}" not found`);
-  const entries = Object.entries(secret.data ?? {});
-  return Object.fromEntries(entries.map(([key, base64]) => [key, Buffer.from(base64, "base64").toString()]));
-}
 
 interface Publication {
   readonly driver: CsiDriver;
