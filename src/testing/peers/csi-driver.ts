@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import * as grpc from "@grpc/grpc-js";
-import { mount, unmountUnder } from "#lib/fs/mounts.ts";
+import { isMountPoint, mount, unmountUnder } from "#lib/fs/mounts.ts";
 import { field, type Message, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 
 /** A CSI driver on grpc-js. Its volumes are directories, which it mounts with bind mounts. */
@@ -57,6 +57,7 @@ export async function startCsiDriver(options: CsiPeerOptions): Promise<CsiPeer> 
   const calls: string[] = [];
   let lastPublish = { context: {}, published: {} };
   const bind = async (source: string, target: string) => {
+    if (existsSync(target) && (await isMountPoint(target))) return;
     await Promise.all([source, target].map((dir) => mkdir(dir, { recursive: true })));
     await mount({ source, target });
   };

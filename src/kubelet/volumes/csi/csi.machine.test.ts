@@ -10,7 +10,7 @@ import { CSIDriver } from "#api/storage/csi-driver.ts";
 import { watchPlugins } from "#kubelet/plugins/registration.ts";
 import { writeBudgets } from "#kubelet/volumes/written/write-budget.ts";
 import { systemClock } from "#lib/async/clock.ts";
-import { mount, unmountUnder } from "#lib/fs/mounts.ts";
+import { isMountPoint, mount, unmountUnder } from "#lib/fs/mounts.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { field, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 import { type GrpcMethod, serveGrpc } from "#lib/proto/grpc/server.ts";
@@ -59,6 +59,7 @@ function directoryDriver(home: string, calls: string[]) {
     },
   });
   const bind = async (source: string, target: string) => {
+    if (existsSync(target) && (await isMountPoint(target))) return;
     await Promise.all([source, target].map((dir) => mkdir(dir, { recursive: true })));
     await mount({ source, target });
   };
@@ -115,7 +116,13 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
   await registered.promise;
   const { spec } = build(CSIDriver, {
     metadata: { name: "dirs.example.org" },
-    spec: { attachRequired: false, podInfoOnMount: true, volumeLifecycleModes: ["Persistent", "Ephemeral"] },
+    spec: {
+      attachRequired: false,
+      podInfoOnMount: true,
+      requiresRepublish: true,
+      tokenRequests: [{ audience: "vault" }],
+      volumeLifecycleModes: ["Persistent", "Ephemeral"],
+    },
   });
   const inUse = { use: async () => ({}), release: async () => {} };
   const grown: string[] = [];
@@ -163,6 +170,11 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
   assert.equal(last.volumeContext["csi.storage.k8s.io/ephemeral"], "true");
   assert.equal(last.volumeContext["csi.storage.k8s.io/pod.name"], "a");
   assert.equal(last.volumeContext.size, "1");
+  const tokens = JSON.parse(last.volumeContext["csi.storage.k8s.io/serviceAccount.tokens"]);
+  assert.deepEqual(tokens, { vault: { token: "", expirationTimestamp: null } });
+  calls.length = 0;
+  await refreshVolume(plugins, context, { name: "own", csi: inline } as Volume);
+  assert.deepEqual(calls, ["NodePublishVolume"]);
   const unknown = { name: "x", csi: { driver: "none" } } as Volume;
   await assert.rejects(setUpVolume(plugins, context, unknown), /driver name none not found/);
   await unmountVolumes(plugins, `${dir}/pods/a`);

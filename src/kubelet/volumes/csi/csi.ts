@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { Volume } from "#api/core/volume/volume.ts";
 import type { CSIDriver } from "#api/storage/csi-driver.ts";
 import { isThere } from "#lib/fs/is-there.ts";
 import { isMountPoint } from "#lib/fs/mounts.ts";
@@ -21,6 +22,7 @@ import { csiCalls, csiCapability, type VolumeCapability } from "./csi-calls.ts";
 import type { CsiDriver, CsiDrivers } from "./csi-drivers.ts";
 import { expandOnNode } from "./csi-growth.ts";
 import { secretData } from "./csi-secrets.ts";
+import { tokensOf } from "./csi-tokens.ts";
 import { type MountRecord, readRecord, recordFile, type VolumesInUse, volumeIn } from "./volumes-in-use.ts";
 
 /** The settings in a CSIDriver object. */
@@ -44,17 +46,20 @@ export const csiVolume = (deps: CsiDeps): VolumePlugin => ({
   name: pluginName,
   handles: (volume) => volume.csi !== undefined,
 
-  async setUp(context, volume) {
-    if (!volume.csi) throw new Error("the volume has no csi");
-    const { driver, readOnly = false, fsType = "", volumeAttributes = {}, nodePublishSecretRef } = volume.csi;
-    const volumeHandle = ephemeralHandle(context.pod.metadata.uid, volume.name);
-    const base = { driver, volumeHandle, readOnly, fsType, volumeAttributes };
-    const namespace = context.pod.metadata.namespace;
-    const csi = nodePublishSecretRef ? { ...base, nodePublishSecretRef: { ...nodePublishSecretRef, namespace } } : base;
-    return await publish(deps, context, { csi, source: { csi }, name: volume.name, isEphemeral: true });
-  },
+  setUp: (context, volume) => publish(deps, context, inlineVolume(context, volume)),
+  refresh: (context, volume) => republish(deps, context, inlineVolume(context, volume)),
   unmount: (path) => unpublish(deps, path),
 });
+
+function inlineVolume({ pod: { metadata } }: VolumeContext, volume: Volume): Wanted {
+  if (!volume.csi) throw new Error("the volume has no csi");
+  const { driver, readOnly = false, fsType = "", volumeAttributes = {}, nodePublishSecretRef } = volume.csi;
+  const volumeHandle = ephemeralHandle(metadata.uid, volume.name);
+  const base = { driver, volumeHandle, readOnly, fsType, volumeAttributes };
+  const { namespace } = metadata;
+  const csi = nodePublishSecretRef ? { ...base, nodePublishSecretRef: { ...nodePublishSecretRef, namespace } } : base;
+  return { csi, source: { csi }, name: volume.name, isEphemeral: true };
+}
 
 /** Persistent volumes of a driver. */
 export const csiPersistent = (deps: CsiDeps): PersistentPlugin => ({
@@ -71,9 +76,13 @@ export const csiPersistent = (deps: CsiDeps): PersistentPlugin => ({
     });
   },
   async refresh(context, claimed) {
-    const { csi } = claimed.spec;
-    if (!csi || !claimed.growth) return;
-    await deps.drivers.oneAtATime(csi.driver, csi.volumeHandle, () => grow(deps, context, claimed));
+    const { name, spec } = claimed;
+    const { csi } = spec;
+    if (!csi) return;
+    await deps.drivers.oneAtATime(csi.driver, csi.volumeHandle, async () => {
+      await republish(deps, context, { csi, source: spec, name, isEphemeral: false });
+      await grow(deps, context, claimed);
+    });
   },
 });
 
@@ -121,17 +130,51 @@ async function publish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): P
   const volumeCapability = capabilityOf(driver, context, source);
   const call: NodeCall = { driver, staging, common: { volumeId: csi.volumeHandle, volumeCapability, publishContext } };
   await stage(context, csi, call);
-  const request = {
-    ...call.common,
-    stagingTargetPath: staging,
-    targetPath: target,
-    readonly: csi.readOnly,
-    secrets: await secretData(context, csi.nodePublishSecretRef),
-    volumeContext: { ...csi.volumeAttributes, ...(settings?.podInfoOnMount ? podInfo(context, isEphemeral) : {}) },
-  };
+  const request = await publishRequest(context, wanted, { ...call, settings, target });
   await driver.client.call(csiCalls.publish, request, { timeoutMs });
   await giveToPod(context, { driver, source, settings, target });
   return { path: target, readOnly };
+}
+
+/** Publishes a volume again, for drivers that want to renew its content. */
+async function republish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): Promise<void> {
+  const { csi, source, name } = wanted;
+  const settings = await deps.settings(csi.driver);
+  const dir = volumePath(context.podDir, pluginName, name);
+  const record = settings?.requiresRepublish ? await readRecord(dir) : undefined;
+  if (!record || record.isWaiting) return;
+  const driver = deps.drivers.get(csi.driver);
+  const publishContext = record.isAttached ? await deps.inUse.use(volumeIn(record), dir) : {};
+  const common = {
+    volumeId: csi.volumeHandle,
+    volumeCapability: capabilityOf(driver, context, source),
+    publishContext,
+  };
+  const call = { driver, staging: record.staging, common, settings, target: record.target };
+  await driver.client.call(csiCalls.publish, await publishRequest(context, wanted, call), { timeoutMs });
+}
+
+interface PublishCall extends NodeCall {
+  readonly settings: CsiDriverSettings | undefined;
+  readonly target: string;
+}
+
+async function publishRequest(context: VolumeContext, { csi, isEphemeral }: Wanted, call: PublishCall) {
+  const { settings, staging, target, common } = call;
+  const tokens = settings ? await tokensOf(context, settings) : {};
+  const areSecret = settings?.serviceAccountTokenInSecrets ?? false;
+  return {
+    ...common,
+    stagingTargetPath: staging,
+    targetPath: target,
+    readonly: csi.readOnly,
+    secrets: { ...(await secretData(context, csi.nodePublishSecretRef)), ...(areSecret ? tokens : {}) },
+    volumeContext: {
+      ...csi.volumeAttributes,
+      ...(settings?.podInfoOnMount ? podInfo(context, isEphemeral) : {}),
+      ...(areSecret ? {} : tokens),
+    },
+  };
 }
 
 /** As upstream: a driver that nobody describes has persistent volumes only. */
@@ -144,7 +187,8 @@ function checkMode(driver: string, settings: CsiDriverSettings | undefined, mode
 
 /** The record comes first: whoever removes the pod while it waits must also take back that the volume is in use. */
 async function untilAttached({ inUse }: CsiDeps, record: MountRecord, dir: string): Promise<Record<string, string>> {
-  await writeRecord(dir, { ...record, isWaiting: true });
+  // One from before a failure knows what was staged.
+  if (!(await readRecord(dir))) await writeRecord(dir, { ...record, isWaiting: true });
   return await inUse.use(volumeIn(record), dir);
 }
 
