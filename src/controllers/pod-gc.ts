@@ -23,6 +23,12 @@ export const podGcController =
     return {
       name: "pod-garbage-collector",
       reconciles: Pod,
+      // Nothing is to be done about other pods, and every change of every pod comes by here.
+      concerns: (pod) =>
+        isFinished(pod) ||
+        pod.metadata.deletionTimestamp !== undefined ||
+        (pod.spec.nodeName !== undefined && !nodes.get({ name: pod.spec.nodeName })) ||
+        (finished.size > 0 && finished.has(objectKey(pod.metadata.namespace, pod.metadata.name))),
       watches: [
         watch(Node, (change) => {
           const { name } = change.object.metadata;

@@ -278,3 +278,16 @@ function imagesOf(node: Node): ReadonlyMap<string, number> {
   }
   return images;
 }
+
+/** Heartbeats change nothing that scheduling depends on. */
+export function sameForScheduling(a: Node, b: Node): boolean {
+  return (
+    equal(a.metadata.labels, b.metadata.labels) &&
+    equal(a.metadata.annotations, b.metadata.annotations) &&
+    equal(a.spec, b.spec) &&
+    equal(a.status?.allocatable, b.status?.allocatable) &&
+    equal(a.status?.images, b.status?.images) &&
+    equal(conditionsOf(a), conditionsOf(b))
+  );
+}
+const conditionsOf = ({ status }: Node) => status?.conditions?.map(({ type, status: value }) => [type, value]);

@@ -92,7 +92,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
       await running.stop();
       running = start();
     },
-    podWhen: (name, condition, limitMs = 30_000) => podWhen(api, name, { condition, limitMs }),
+    podWhen: (name, condition, limitMs = 120_000) => podWhen(api, name, { condition, limitMs }),
     ...podSteps(api, client, () => running.kubelet),
     async [Symbol.asyncDispose]() {
       await running.stop();
@@ -162,7 +162,7 @@ type PodSteps = Pick<RealNode, "podGone" | "createPod" | "removePod" | "runIn">;
 
 /** Helpers for pods in the namespace default. */
 function podSteps(api: AssembledServer, client: Client, kubelet: () => Kubelet): PodSteps {
-  const podGone = async (name: string, limitMs = 30_000) => {
+  const podGone = async (name: string, limitMs = 120_000) => {
     await podWhen(api, name, { condition: () => false, limitMs }).catch(ignoreNotFound);
   };
   return {
