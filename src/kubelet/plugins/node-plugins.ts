@@ -4,6 +4,7 @@ import type { Client } from "#client/client.ts";
 import { DeviceManager, deviceApiVersion } from "#kubelet/resources/devices.ts";
 import { type CsiDeps, csiPersistent, csiVolume } from "#kubelet/volumes/csi/csi.ts";
 import { CsiDrivers } from "#kubelet/volumes/csi/csi-drivers.ts";
+import { reportGrown } from "#kubelet/volumes/csi/csi-growth.ts";
 import { CsiNodeReport } from "#kubelet/volumes/csi/csi-node.ts";
 import { VolumesInUse } from "#kubelet/volumes/csi/volumes-in-use.ts";
 import type { FurtherPlugins } from "#kubelet/volumes/volumes.ts";
@@ -63,6 +64,7 @@ function openCsi({ dataDir, client, nodeName, clock }: NodePluginsOptions): Csi 
     stagingDir: `${dataDir}/plugins/kubernetes.io/csi`,
     inUse: new VolumesInUse({ client, nodeName, clock, podsDir: `${dataDir}/pods` }),
     report: new CsiNodeReport({ client, nodeName }),
+    grown: (growth) => reportGrown(client, growth),
     settings: async (name) => (await client.get(CSIDriver, { name }).catch(ignoreNotFound))?.spec,
   };
 }

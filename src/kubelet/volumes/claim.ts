@@ -1,5 +1,6 @@
 import { mkdir, stat } from "node:fs/promises";
 import type { Volume } from "#api/core/volume/volume.ts";
+import { isThere } from "#lib/fs/is-there.ts";
 import { filesystemType, hasOwnFilesystem, mount } from "#lib/fs/mounts.ts";
 import { CommandError, runCommand } from "#lib/process/processes.ts";
 import { ensureHostPath } from "./host-path.ts";
@@ -18,6 +19,8 @@ import {
 export interface PersistentPlugin {
   handles(source: PersistentSource): boolean;
   mount(context: VolumeContext, claimed: ClaimedVolume, volume: string): Promise<MountedVolume>;
+  /** Called from time to time while pods use volumes. Without it, nothing has to be done. */
+  refresh?(context: VolumeContext, claimed: ClaimedVolume): Promise<void>;
 }
 
 /** The volume of a claim: one that the pod names, or one that is created for the pod. */
@@ -36,7 +39,17 @@ export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin 
       : await mountSource(context, claimed.spec, volumePath(context.podDir, this.name, volume.name));
     return { ...mounted, readOnly: mounted.readOnly || (volume.persistentVolumeClaim?.readOnly ?? false) };
   },
+  async refresh(context, volume) {
+    // Few pods have volumes that need this, and only those are worth reading the claim.
+    if (!(await hasFurther(context))) return;
+    const claimed = await context.sources.claimedVolume(context.pod, claimName(context, volume));
+    await plugins.find((one) => one.handles(claimed.spec))?.refresh?.(context, claimed);
+  },
 });
+
+/** Whether the pod has volumes of a CSI driver. */
+const hasFurther = ({ podDir }: VolumeContext): Promise<boolean> =>
+  isThere(volumePath(podDir, "kubernetes.io/csi", ""));
 
 const claimName = ({ pod }: VolumeContext, volume: Volume): string =>
   volume.persistentVolumeClaim?.claimName ?? `${pod.metadata.name}-${volume.name}`;

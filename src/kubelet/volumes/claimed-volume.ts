@@ -5,9 +5,10 @@ import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { isControlledBy } from "#api/meta/owner.ts";
+import { compareQuantities } from "#api/meta/quantity.ts";
 import type { Client } from "#client/client.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { ClaimError, type ClaimedVolume } from "./plugin.ts";
+import { ClaimError, type ClaimedVolume, type Growth } from "./plugin.ts";
 
 export interface ClaimDeps {
   readonly client: Client;
@@ -20,10 +21,17 @@ export async function claimedVolume(deps: ClaimDeps, pod: Pod, name: string): Pr
   try {
     const claim = await claimOf(deps, pod, name);
     const volume = await volumeOf(deps, claim);
-    return { name: volume.metadata.name, spec: volume.spec };
+    const growth = growthOf(claim, volume);
+    return { name: volume.metadata.name, spec: volume.spec, ...(growth ? { growth } : {}) };
   } catch (error) {
     throw new ClaimError(`error processing PVC ${namespace}/${name}: ${messageOf(error)}`, { cause: error });
   }
+}
+
+function growthOf({ metadata, status }: PersistentVolumeClaim, { spec }: PersistentVolume): Growth | undefined {
+  const [size, known] = [spec.capacity?.storage, status.capacity?.storage];
+  if (size === undefined || known === undefined || compareQuantities(size, known) <= 0) return undefined;
+  return { namespace: metadata.namespace, name: metadata.name, size };
 }
 
 async function claimOf({ client }: ClaimDeps, pod: Pod, name: string): Promise<PersistentVolumeClaim> {

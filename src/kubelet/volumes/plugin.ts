@@ -77,6 +77,14 @@ export class ClaimError extends Error {
 export interface ClaimedVolume {
   readonly name: string;
   readonly spec: PersistentSource;
+  /** The volume is larger than its claim says: the node has to grow its file system. */
+  readonly growth?: Growth;
+}
+/** A claim, and the size that it gets. */
+export interface Growth {
+  readonly namespace: string;
+  readonly name: string;
+  readonly size: string;
 }
 /** The part of a PersistentVolume's spec that says where the data is. */
 export interface PersistentSource {
@@ -96,6 +104,7 @@ export interface CsiSource {
   readonly volumeAttributes?: Readonly<Record<string, string>>;
   readonly nodeStageSecretRef?: SecretReference;
   readonly nodePublishSecretRef?: SecretReference;
+  readonly nodeExpandSecretRef?: SecretReference;
 }
 export interface SecretReference {
   readonly name?: string;

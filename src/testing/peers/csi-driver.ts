@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import * as grpc from "@grpc/grpc-js";
-import { mount, unmountUnder } from "#lib/fs/mounts.ts";
+import { isMountPoint, mount, unmountUnder } from "#lib/fs/mounts.ts";
 import { field, type Message, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 
 /** A CSI driver on grpc-js. Its volumes are directories, which it mounts with bind mounts. */
@@ -57,6 +57,7 @@ export async function startCsiDriver(options: CsiPeerOptions): Promise<CsiPeer> 
   const calls: string[] = [];
   let lastPublish = { context: {}, published: {} };
   const bind = async (source: string, target: string) => {
+    if (existsSync(target) && (await isMountPoint(target))) return;
     await Promise.all([source, target].map((dir) => mkdir(dir, { recursive: true })));
     await mount({ source, target });
   };
@@ -67,12 +68,14 @@ export async function startCsiDriver(options: CsiPeerOptions): Promise<CsiPeer> 
   const driver = await serve(`${home}/csi.sock`, calls, {
     "/csi.v1.Node/NodeGetInfo": () =>
       NodeInfo.encode({ nodeId: "peer-1", maxVolumes, topology: { segments: topology } }),
-    "/csi.v1.Node/NodeGetCapabilities": () => Capabilities.encode({ capabilities: [{ rpc: { type: 1 } }] }),
+    "/csi.v1.Node/NodeGetCapabilities": () =>
+      Capabilities.encode({ capabilities: [{ rpc: { type: 1 } }, { rpc: { type: 3 } }] }),
     "/csi.v1.Node/NodeStageVolume": handler(Staging, ({ volumeId, path }) => bind(`${home}/data/${volumeId}`, path)),
     "/csi.v1.Node/NodePublishVolume": handler(Publish, async ({ volumeId, published, staging, target, context }) => {
       lastPublish = { context, published };
       await bind(staging || `${home}/data/${volumeId}`, target);
     }),
+    "/csi.v1.Node/NodeExpandVolume": handler(Undo, async () => {}),
     "/csi.v1.Node/NodeUnpublishVolume": handler(Undo, undo),
     "/csi.v1.Node/NodeUnstageVolume": handler(Undo, undo),
   });

@@ -3,8 +3,8 @@ import { VolumeError } from "#kubelet/volumes/volumes.ts";
 import { podEvent } from "../pod-deps.ts";
 import type { EffectContext } from "./effect-context.ts";
 
-/** How often to check whether tokens must be renewed. */
-const tokenCheckMs = 60_000;
+/** How often to check whether tokens must be renewed, and whether drivers have to do something for their volumes. */
+const checkMs = 60_000;
 
 /** The steps for the volumes of one pod. */
 export class VolumeEffects {
@@ -39,10 +39,11 @@ export class VolumeEffects {
   }
 
   #nextRefresh({ spec }: Pod): number | undefined {
-    const hasTokens = (spec.volumes ?? []).some(({ projected }) =>
-      projected?.sources?.some((source) => source.serviceAccountToken),
+    const mayChange = (spec.volumes ?? []).some(
+      ({ projected, csi, persistentVolumeClaim, ephemeral }) =>
+        csi || persistentVolumeClaim || ephemeral || projected?.sources?.some((source) => source.serviceAccountToken),
     );
-    return hasTokens ? this.#context.deps.clock.now() + tokenCheckMs : undefined;
+    return mayChange ? this.#context.deps.clock.now() + checkMs : undefined;
   }
 
   async #reportingFailedMounts<T>(work: () => Promise<T>): Promise<T> {

@@ -26,14 +26,18 @@ const driver = "dirs.example.org";
 const csi = { driver, volumeHandle: "h1" };
 const name = realNodeName;
 
-/** A volume and a claim that are bound to each other. */
+/** A volume and a claim that are bound to each other. The volume has grown since. */
 async function createVolume(client: Client): Promise<void> {
   const accessModes = ["ReadWriteOnce"];
   const capacity = { storage: "1Gi" };
   const spec = { accessModes, resources: { requests: capacity }, storageClassName: "", volumeName: "disk" };
   const claim = await client.create(PersistentVolumeClaim, { metadata: { name: "data", namespace }, spec });
+  const larger = { capacity: { storage: "2Gi" } };
   const claimRef = { namespace, name: "data", uid: claim.metadata.uid };
-  await client.create(PersistentVolume, { metadata: { name: "disk" }, spec: { accessModes, capacity, csi, claimRef } });
+  await client.create(PersistentVolume, {
+    metadata: { name: "disk" },
+    spec: { ...larger, accessModes, csi, claimRef },
+  });
   await client.updateStatus(PersistentVolumeClaim, { ...claim, status: { phase: "Bound", accessModes, capacity } });
 }
 
@@ -72,7 +76,9 @@ test("a pod uses a volume that is attached, over a restart of the kubelet, and n
   const { spec } = await client.get(CSINode, { name });
   const topologyKeys = ["topology.example.org/rack"];
   assert.deepEqual(spec.drivers, [{ name: driver, nodeID: "peer-1", topologyKeys, allocatable: { count: 3 } }]);
-  assert.deepEqual(peer.calls.slice(-2), ["NodeStageVolume", "NodePublishVolume"]);
+  assert.deepEqual(peer.calls, ["NodeStageVolume", "NodePublishVolume", "NodeExpandVolume"]);
+  const grown = await client.get(PersistentVolumeClaim, { namespace, name: "data" });
+  assert.equal(grown.status.capacity?.storage, "2Gi");
 
   await node.restartKubelet();
   await node.removePod("web");

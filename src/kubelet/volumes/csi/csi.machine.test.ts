@@ -10,13 +10,20 @@ import { CSIDriver } from "#api/storage/csi-driver.ts";
 import { watchPlugins } from "#kubelet/plugins/registration.ts";
 import { writeBudgets } from "#kubelet/volumes/written/write-budget.ts";
 import { systemClock } from "#lib/async/clock.ts";
-import { mount, unmountUnder } from "#lib/fs/mounts.ts";
+import { isMountPoint, mount, unmountUnder } from "#lib/fs/mounts.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { field, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 import { type GrpcMethod, serveGrpc } from "#lib/proto/grpc/server.ts";
 import { build } from "#testing/build.ts";
-import type { ClaimedVolume } from "../plugin.ts";
-import { createVolumePlugins, type PodContext, removePodDirs, setUpVolume, unmountVolumes } from "../volumes.ts";
+import type { ClaimedVolume, Growth } from "../plugin.ts";
+import {
+  createVolumePlugins,
+  type PodContext,
+  refreshVolume,
+  removePodDirs,
+  setUpVolume,
+  unmountVolumes,
+} from "../volumes.ts";
 import { csiPersistent, csiVolume } from "./csi.ts";
 import { CsiDrivers } from "./csi-drivers.ts";
 
@@ -52,18 +59,21 @@ function directoryDriver(home: string, calls: string[]) {
     },
   });
   const bind = async (source: string, target: string) => {
+    if (existsSync(target) && (await isMountPoint(target))) return;
     await Promise.all([source, target].map((dir) => mkdir(dir, { recursive: true })));
     await mount({ source, target });
   };
   return {
     "/csi.v1.Node/NodeGetInfo": () => Text.encode({ first: "node-1" }),
-    "/csi.v1.Node/NodeGetCapabilities": () => Capabilities.encode({ capabilities: [{ rpc: { type: 1 } }] }),
+    "/csi.v1.Node/NodeGetCapabilities": () =>
+      Capabilities.encode({ capabilities: [{ rpc: { type: 1 } }, { rpc: { type: 3 } }] }),
     ...note("NodeStageVolume", (request) => bind(`${home}/data`, Stage.decode(request).stagingTargetPath)),
     ...note("NodePublishVolume", async (request) => {
       const { stagingTargetPath, targetPath, secrets, volumeContext } = Publish.decode(request);
       await writeFile(`${home}/last.json`, JSON.stringify({ secrets, volumeContext }));
       await bind(stagingTargetPath || `${home}/data`, targetPath);
     }),
+    ...note("NodeExpandVolume", async () => {}),
     ...note("NodeUnpublishVolume", (request) => unmountUnder([Request.decode(request).second], "strict")),
     ...note("NodeUnstageVolume", (request) => unmountUnder([Request.decode(request).second], "strict")),
   };
@@ -106,10 +116,18 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
   await registered.promise;
   const { spec } = build(CSIDriver, {
     metadata: { name: "dirs.example.org" },
-    spec: { attachRequired: false, podInfoOnMount: true, volumeLifecycleModes: ["Persistent", "Ephemeral"] },
+    spec: {
+      attachRequired: false,
+      podInfoOnMount: true,
+      requiresRepublish: true,
+      tokenRequests: [{ audience: "vault" }],
+      volumeLifecycleModes: ["Persistent", "Ephemeral"],
+    },
   });
   const inUse = { use: async () => ({}), release: async () => {} };
-  const deps = { drivers, stagingDir: `${dir}/staging`, inUse, settings: async () => spec };
+  const grown: string[] = [];
+  const noteGrowth = async ({ name, size }: Growth) => void grown.push(`${name} ${size}`);
+  const deps = { drivers, stagingDir: `${dir}/staging`, inUse, grown: noteGrowth, settings: async () => spec };
   const plugins = createVolumePlugins({ volumes: [csiVolume(deps)], persistent: [csiPersistent(deps)] });
   const csi = { driver: "dirs.example.org", volumeHandle: "h1", fsType: "ext4" };
   const claimed = { name: "pv-1", spec: { csi, accessModes: ["ReadWriteOnce"] } };
@@ -129,6 +147,11 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
 
   assert.deepEqual(calls.toSorted(), ["NodePublishVolume", "NodePublishVolume", "NodeStageVolume"]);
 
+  // A volume that grows while a pod uses it.
+  const growing = aContext(dir, "a", { ...claimed, growth: { namespace: "default", name: "c", size: "2Gi" } });
+  for (const context of [...contexts, growing]) await refreshVolume(plugins, context, volume);
+  assert.deepEqual([calls.at(-1), grown], ["NodeExpandVolume", ["c 2Gi"]]);
+
   calls.length = 0;
   await unmountVolumes(plugins, `${dir}/pods/a`);
   await unmountVolumes(plugins, `${dir}/pods/a`);
@@ -147,6 +170,11 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
   assert.equal(last.volumeContext["csi.storage.k8s.io/ephemeral"], "true");
   assert.equal(last.volumeContext["csi.storage.k8s.io/pod.name"], "a");
   assert.equal(last.volumeContext.size, "1");
+  const tokens = JSON.parse(last.volumeContext["csi.storage.k8s.io/serviceAccount.tokens"]);
+  assert.deepEqual(tokens, { vault: { token: "", expirationTimestamp: null } });
+  calls.length = 0;
+  await refreshVolume(plugins, context, { name: "own", csi: inline } as Volume);
+  assert.deepEqual(calls, ["NodePublishVolume"]);
   const unknown = { name: "x", csi: { driver: "none" } } as Volume;
   await assert.rejects(setUpVolume(plugins, context, unknown), /driver name none not found/);
   await unmountVolumes(plugins, `${dir}/pods/a`);

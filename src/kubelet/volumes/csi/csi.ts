@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { Volume } from "#api/core/volume/volume.ts";
 import type { CSIDriver } from "#api/storage/csi-driver.ts";
 import { isThere } from "#lib/fs/is-there.ts";
 import { isMountPoint } from "#lib/fs/mounts.ts";
@@ -8,16 +9,20 @@ import { replaceFile } from "#lib/fs/replace-file.ts";
 import type { PersistentPlugin } from "../claim.ts";
 import { giveToGroup } from "../ownership.ts";
 import {
+  type ClaimedVolume,
   type CsiSource,
+  type Growth,
   type MountedVolume,
   type PersistentSource,
-  type SecretReference,
   type VolumeContext,
   type VolumePlugin,
   volumePath,
 } from "../plugin.ts";
 import { csiCalls, csiCapability, type VolumeCapability } from "./csi-calls.ts";
 import type { CsiDriver, CsiDrivers } from "./csi-drivers.ts";
+import { expandOnNode } from "./csi-growth.ts";
+import { secretData } from "./csi-secrets.ts";
+import { tokensOf } from "./csi-tokens.ts";
 import { type MountRecord, readRecord, recordFile, type VolumesInUse, volumeIn } from "./volumes-in-use.ts";
 
 /** The settings in a CSIDriver object. */
@@ -27,6 +32,8 @@ export interface CsiDeps {
   /** The directory in which volumes are staged, once for all pods of the node. */
   readonly stagingDir: string;
   readonly inUse: Pick<VolumesInUse, "use" | "release">;
+  /** Tells the cluster that a volume has grown. */
+  grown(growth: Growth): Promise<void>;
   /** Undefined if nobody describes the driver. */
   settings(driver: string): Promise<CsiDriverSettings | undefined>;
 }
@@ -39,28 +46,59 @@ export const csiVolume = (deps: CsiDeps): VolumePlugin => ({
   name: pluginName,
   handles: (volume) => volume.csi !== undefined,
 
-  async setUp(context, volume) {
-    if (!volume.csi) throw new Error("the volume has no csi");
-    const { driver, readOnly = false, fsType = "", volumeAttributes = {}, nodePublishSecretRef } = volume.csi;
-    const volumeHandle = ephemeralHandle(context.pod.metadata.uid, volume.name);
-    const base = { driver, volumeHandle, readOnly, fsType, volumeAttributes };
-    const namespace = context.pod.metadata.namespace;
-    const csi = nodePublishSecretRef ? { ...base, nodePublishSecretRef: { ...nodePublishSecretRef, namespace } } : base;
-    return await publish(deps, context, { csi, source: { csi }, name: volume.name, isEphemeral: true });
-  },
+  setUp: (context, volume) => publish(deps, context, inlineVolume(context, volume)),
+  refresh: (context, volume) => republish(deps, context, inlineVolume(context, volume)),
   unmount: (path) => unpublish(deps, path),
 });
+
+function inlineVolume({ pod: { metadata } }: VolumeContext, volume: Volume): Wanted {
+  if (!volume.csi) throw new Error("the volume has no csi");
+  const { driver, readOnly = false, fsType = "", volumeAttributes = {}, nodePublishSecretRef } = volume.csi;
+  const volumeHandle = ephemeralHandle(metadata.uid, volume.name);
+  const base = { driver, volumeHandle, readOnly, fsType, volumeAttributes };
+  const { namespace } = metadata;
+  const csi = nodePublishSecretRef ? { ...base, nodePublishSecretRef: { ...nodePublishSecretRef, namespace } } : base;
+  return { csi, source: { csi }, name: volume.name, isEphemeral: true };
+}
 
 /** Persistent volumes of a driver. */
 export const csiPersistent = (deps: CsiDeps): PersistentPlugin => ({
   handles: ({ csi }) => csi !== undefined,
-  async mount(context, { name, spec }) {
+  async mount(context, claimed) {
+    const { name, spec } = claimed;
     if (!spec.csi) throw new Error("the volume has no csi");
     const wanted = { csi: spec.csi, source: spec, name, isEphemeral: false };
     const { driver, volumeHandle } = spec.csi;
-    return await deps.drivers.oneAtATime(driver, volumeHandle, () => publish(deps, context, wanted));
+    return await deps.drivers.oneAtATime(driver, volumeHandle, async () => {
+      const mounted = await publish(deps, context, wanted);
+      await grow(deps, context, claimed);
+      return mounted;
+    });
+  },
+  async refresh(context, claimed) {
+    const { name, spec } = claimed;
+    const { csi } = spec;
+    if (!csi) return;
+    await deps.drivers.oneAtATime(csi.driver, csi.volumeHandle, async () => {
+      await republish(deps, context, { csi, source: spec, name, isEphemeral: false });
+      await grow(deps, context, claimed);
+    });
   },
 });
+
+async function grow(
+  deps: CsiDeps,
+  context: VolumeContext,
+  { name, spec: source, growth }: ClaimedVolume,
+): Promise<void> {
+  const record = growth && (await readRecord(volumePath(context.podDir, pluginName, name)));
+  if (!record || record.isWaiting) return;
+  const driver = deps.drivers.get(record.driver);
+  const { target, staging } = record;
+  const capability = capabilityOf(driver, context, source);
+  const isDone = await expandOnNode(context, { driver, source, capability, target, staging, growth });
+  if (isDone) await deps.grown(growth);
+}
 
 const ephemeralHandle = (podUid: string, volume: string): string =>
   `csi-${createHash("sha256").update(`${volume}${podUid}`).digest("hex")}`;
@@ -92,17 +130,51 @@ async function publish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): P
   const volumeCapability = capabilityOf(driver, context, source);
   const call: NodeCall = { driver, staging, common: { volumeId: csi.volumeHandle, volumeCapability, publishContext } };
   await stage(context, csi, call);
-  const request = {
-    ...call.common,
-    stagingTargetPath: staging,
-    targetPath: target,
-    readonly: csi.readOnly,
-    secrets: await secretData(context, csi.nodePublishSecretRef),
-    volumeContext: { ...csi.volumeAttributes, ...(settings?.podInfoOnMount ? podInfo(context, isEphemeral) : {}) },
-  };
+  const request = await publishRequest(context, wanted, { ...call, settings, target });
   await driver.client.call(csiCalls.publish, request, { timeoutMs });
   await giveToPod(context, { driver, source, settings, target });
   return { path: target, readOnly };
+}
+
+/** Publishes a volume again, for drivers that want to renew its content. */
+async function republish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): Promise<void> {
+  const { csi, source, name } = wanted;
+  const settings = await deps.settings(csi.driver);
+  const dir = volumePath(context.podDir, pluginName, name);
+  const record = settings?.requiresRepublish ? await readRecord(dir) : undefined;
+  if (!record || record.isWaiting) return;
+  const driver = deps.drivers.get(csi.driver);
+  const publishContext = record.isAttached ? await deps.inUse.use(volumeIn(record), dir) : {};
+  const common = {
+    volumeId: csi.volumeHandle,
+    volumeCapability: capabilityOf(driver, context, source),
+    publishContext,
+  };
+  const call = { driver, staging: record.staging, common, settings, target: record.target };
+  await driver.client.call(csiCalls.publish, await publishRequest(context, wanted, call), { timeoutMs });
+}
+
+interface PublishCall extends NodeCall {
+  readonly settings: CsiDriverSettings | undefined;
+  readonly target: string;
+}
+
+async function publishRequest(context: VolumeContext, { csi, isEphemeral }: Wanted, call: PublishCall) {
+  const { settings, staging, target, common } = call;
+  const tokens = settings ? await tokensOf(context, settings) : {};
+  const areSecret = settings?.serviceAccountTokenInSecrets ?? false;
+  return {
+    ...common,
+    stagingTargetPath: staging,
+    targetPath: target,
+    readonly: csi.readOnly,
+    secrets: { ...(await secretData(context, csi.nodePublishSecretRef)), ...(areSecret ? tokens : {}) },
+    volumeContext: {
+      ...csi.volumeAttributes,
+      ...(settings?.podInfoOnMount ? podInfo(context, isEphemeral) : {}),
+      ...(areSecret ? {} : tokens),
+    },
+  };
 }
 
 /** As upstream: a driver that nobody describes has persistent volumes only. */
@@ -115,7 +187,8 @@ function checkMode(driver: string, settings: CsiDriverSettings | undefined, mode
 
 /** The record comes first: whoever removes the pod while it waits must also take back that the volume is in use. */
 async function untilAttached({ inUse }: CsiDeps, record: MountRecord, dir: string): Promise<Record<string, string>> {
-  await writeRecord(dir, { ...record, isWaiting: true });
+  // One from before a failure knows what was staged.
+  if (!(await readRecord(dir))) await writeRecord(dir, { ...record, isWaiting: true });
   return await inUse.use(volumeIn(record), dir);
 }
 
@@ -208,14 +281,6 @@ const podInfo = ({ pod }: VolumeContext, isEphemeral: boolean) => ({
   "csi.storage.k8s.io/serviceAccount.name": pod.spec.serviceAccountName ?? "",
   "csi.storage.k8s.io/ephemeral": String(isEphemeral),
 });
-
-async function secretData(context: VolumeContext, ref: SecretReference | undefined): Promise<Record<string, string>> {
-  if (!ref?.name) return {};
-  const secret = await context.sources.secret(ref.namespace ?? "", ref.name);
-  if (!secret) throw new Error(`secret "${ref.name}" not found`);
-  const entries = Object.entries(secret.data ?? {});
-  return Object.fromEntries(entries.map(([key, base64]) => [key, Buffer.from(base64, "base64").toString()]));
-}
 
 interface Publication {
   readonly driver: CsiDriver;
