@@ -302,8 +302,9 @@ const plainWire = ({ code, message }: StatusError): Wire => ({
 /** The only place where an unknown error becomes a response: with its message, and no other internals. */
 function toStatusError(error: unknown, request: ApiRequest, log: Log): StatusError {
   const status = error instanceof StatusError ? error : internalError(error);
-  // Requests after the shutdown are not an error of ours.
-  const isLate = status.cause instanceof StoreClosedError;
+  // Requests after the shutdown are not an error of ours, and neither are those whose caller has left.
+  const isLate =
+    status.cause instanceof StoreClosedError || (request.signal.aborted && error === request.signal.reason);
   const facts = { method: request.method, path: request.path };
   if (status.cause instanceof BackendError)
     log.info("a pod, node or webhook did not answer", { ...facts, error: status.message });

@@ -202,6 +202,27 @@ test("discovery shows groups of other servers, and marks those that do not answe
   while (await own()) await systemClock.sleep(20);
 });
 
+test("a caller that leaves while an extension server thinks is not logged as an error", {
+  skip: podIp === "",
+}, async () => {
+  const arrived = Promise.withResolvers<void>();
+  await using extension = await startExtension(() => arrived.resolve());
+  const errors: string[] = [];
+  const error = (message: string): void => void errors.push(message);
+  const log = { ...silentLog, error, with: () => log };
+  await using cluster = await startCluster({ controllers: false, clock: "system", log });
+  await register(cluster.client, extension.port);
+  await untilReason(cluster.client, "Passed");
+  const leaving = new AbortController();
+
+  const asked = cluster.client.raw("GET", flunders, { signal: leaving.signal });
+  await arrived.promise;
+  leaving.abort(new Error("no longer needed"));
+
+  await Promise.allSettled([asked]);
+  assert.deepEqual(errors, []);
+});
+
 test("an APIService takes a group over from a custom resource, and gives it back", { skip: podIp === "" }, async () => {
   await using extension = await startExtension((_request, response) => void response.end('{"kind":"Theirs"}'));
   await using cluster = await startCluster({ controllers: false, clock: "system" });
