@@ -3,6 +3,7 @@ import { type Log } from "#lib/process/log.ts";
 import { type PluginArgs } from "#scheduler/args/plugin-args.ts";
 import { Extenders } from "#scheduler/extenders/extenders.ts";
 import { type Profile, type SchedulerPlugin } from "#scheduler/framework.ts";
+import { coscheduling } from "#scheduler/gang/coscheduling.ts";
 import { defaultPlugins, type PluginDeps } from "#scheduler/profiles.ts";
 import { type SchedulerSetup } from "#scheduler/scheduler.ts";
 import { Reservations } from "#scheduler/volumes/reservations.ts";
@@ -130,7 +131,7 @@ function buildProfile(
   const { own, name, field } = loaded;
   const args = withIgnored(loaded.args, ignoredResources(config.extenders ?? []));
   const defaults = defaultPlugins(deps, args).map((plugin) => sharedPlugin(plugin, args, known));
-  const others = own.map((create) => create(deps));
+  const others = [sharedPlugin(coscheduling(args.Coscheduling), args, known), ...own.map((create) => create(deps))];
   const { plugins, faults } = arrangePlugins({ defaults, others }, loaded.config.plugins ?? {}, root.child("plugins"));
   const percentage = loaded.config.percentageOfNodesToScore ?? config.percentageOfNodesToScore;
   const enough = percentage === undefined ? {} : { enoughOf: (nodes: number) => enoughNodes(nodes, percentage) };
