@@ -13,7 +13,7 @@ import { replaceFile } from "#lib/fs/replace-file.ts";
 import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
 import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
-import { Verdicts } from "#scheduler/verdicts.ts";
+import { Verdicts } from "#scheduler/seeing/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { registerOwnApis } from "#server/aggregation/register-own-apis.ts";

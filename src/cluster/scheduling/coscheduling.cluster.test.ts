@@ -23,7 +23,11 @@ async function start() {
   const file = path.join(dir.path, "scheduler.yaml");
   await writeFile(file, configuration);
   const { setup } = await loadScheduling(file, { log: silentLog, clock: systemClock });
-  const cluster = await startCluster({ nodes: 2, simulation: { capacity: { cpu: "2", memory: "4Gi", pods: "10" } }, scheduler: setup });
+  const cluster = await startCluster({
+    nodes: 2,
+    simulation: { capacity: { cpu: "2", memory: "4Gi", pods: "10" } },
+    scheduler: setup,
+  });
   await cluster.settle();
   const create = (name: string, group: string, min: string) =>
     cluster.apply(Pod, {

@@ -5,7 +5,7 @@ import { Extenders } from "#scheduler/extenders/extenders.ts";
 import { type Profile, type SchedulerPlugin } from "#scheduler/framework.ts";
 import { coscheduling } from "#scheduler/gang/coscheduling.ts";
 import { defaultPlugins, type PluginDeps } from "#scheduler/profiles.ts";
-import { type SchedulerSetup } from "#scheduler/scheduler.ts";
+import { type SchedulerSetup } from "#scheduler/setup.ts";
 import { Reservations } from "#scheduler/volumes/reservations.ts";
 import { parseDuration } from "#schema/duration.ts";
 import { root } from "#schema/field-error.ts";
