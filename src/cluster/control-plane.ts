@@ -11,7 +11,6 @@ import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
 import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
-import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
 import { Verdicts } from "#scheduler/seeing/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
@@ -218,7 +217,6 @@ async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api,
     clock,
     log,
     peerOf,
-    onRelief: () => void collectGarbage(),
   });
   serving.onChange(() => listening.renew(credentials(serving)));
   return listening;

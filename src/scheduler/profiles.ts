@@ -12,6 +12,7 @@ import { nodePorts } from "./plugins/node-ports.ts";
 import { nodeResourcesBalancedAllocation } from "./plugins/node-resources-balanced-allocation.ts";
 import { nodeResourcesFit } from "./plugins/node-resources-fit.ts";
 import { nodeUnschedulable } from "./plugins/node-unschedulable.ts";
+import { nodeVolumeLimits } from "./plugins/node-volume-limits.ts";
 import { findPeers } from "./plugins/pod-topology-spread/default-selector.ts";
 import { podTopologySpread } from "./plugins/pod-topology-spread/pod-topology-spread.ts";
 import { prioritySort } from "./plugins/priority-sort.ts";
@@ -35,6 +36,7 @@ export const defaultPlugins = (deps: PluginDeps, args: PluginArgs = {}): readonl
   nodePorts,
   nodeResourcesFit(args.NodeResourcesFit),
   volumeRestrictions(deps),
+  nodeVolumeLimits(deps),
   volumeBinding(deps, args.VolumeBinding),
   volumeZone(deps),
   podTopologySpread(findPeers(deps.informers), args.PodTopologySpread),

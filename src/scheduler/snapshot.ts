@@ -238,6 +238,8 @@ export class Snapshot {
 /** A copy of a node, to find out what would be if it had other pods. */
 export const copyOf = (info: NodeInfo): NodeInfo => ({
   ...info,
+  // It is equal to no version, because a copy changes without getting a new one.
+  version: Number.NaN,
   pods: new Map(info.pods),
   requested: { ...info.requested, scalar: new Map(info.requested.scalar) },
   nonZero: { ...info.nonZero },

@@ -14,8 +14,8 @@ import { startInformers } from "#runtime/cached-informer.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
+import { type FaultRates, Faults, type Life } from "#testing/chaos/faults.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
-import { type FaultRates, Faults, type Life } from "./faults.ts";
 
 /** A cluster whose components are processes that die and restart. */
 export interface World extends AsyncDisposable {

@@ -15,7 +15,8 @@ import { areBound, carryOut } from "../volumes/carry-out.ts";
 import { ClaimWaits } from "../volumes/claim-waits.ts";
 import { claimsOfPod, hasClaims, type PodClaims } from "../volumes/pod-claims.ts";
 import { claimsOf, Reservations } from "../volumes/reservations.ts";
-import { claimHint, volumeHint } from "../volumes/retry-hints.ts";
+import { capacityHint, claimHint, driverHint, volumeHint } from "../volumes/retry-hints.ts";
+import { StorageCapacity } from "../volumes/storage-capacity.ts";
 
 /** Promises to pods, which all profiles share. */
 export interface VolumePromises {
@@ -29,7 +30,6 @@ export interface VolumeBindingDeps {
 }
 
 const unreachable = rejectFinally("node(s) didn't match PersistentVolume's node affinity");
-const noVolume = rejectFinally("node(s) didn't find available persistent volumes to bind");
 /** As upstream: how long a pod keeps its place while its volumes are made. */
 const bindTimeoutSeconds = 600;
 
@@ -42,7 +42,7 @@ export function volumeBinding(
   args?: VolumeBindingArgs,
 ): SchedulerPlugin {
   const { informers, reservations = new Reservations() } = deps;
-  const world = { informers, reservations };
+  const world = { informers, reservations, capacity: new StorageCapacity(informers) };
   const timeoutMs = (args?.bindTimeoutSeconds ?? bindTimeoutSeconds) * 1000;
   const claimsOfAny = (pod: Pod) => (hasClaims(pod) ? claimsOfPod(informers, pod) : undefined);
   return {
@@ -65,7 +65,8 @@ export function volumeBinding(
       const claims = state as PodClaims;
       if (!node) return fits;
       if (!claims.volumes.every((volume) => isReachable(volume, node))) return unreachable;
-      return assign(world, claims, node) ? fits : noVolume;
+      const assignment = assign(world, claims, node);
+      return typeof assignment === "string" ? rejectFinally(assignment) : fits;
     },
     ...bindingHooks(deps, world, timeoutMs),
   };
@@ -83,8 +84,8 @@ function bindingHooks(deps: VolumeBindingDeps, world: VolumeWorld, timeoutMs: nu
       if (!hasClaims(pod)) return;
       const claims = claimsOfPod(informers, pod);
       const node = informers.of(Node).get({ name: nodeName });
-      const assignment = typeof claims === "object" && node ? assign(world, claims, node) : undefined;
-      if (!assignment) throw new Error("the volumes of the pod have changed");
+      const assignment = typeof claims === "object" && node ? assign(world, claims, node) : "";
+      if (typeof assignment === "string") throw new Error("the volumes of the pod have changed");
       if (claimsOf(assignment).length > 0) reservations.add(pod.metadata.uid, nodeName, assignment);
     },
     unreserve: release,
@@ -112,6 +113,8 @@ const retryHints = (informers: Informers): RetryHints => ({
   objects: [
     claimHint,
     volumeHint,
+    capacityHint,
+    driverHint,
     hint(StorageClass, (pod, { type, object }) => {
       if (type === "delete") return false;
       const claims = informers.of(PersistentVolumeClaim);
