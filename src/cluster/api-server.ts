@@ -12,7 +12,7 @@ import { type Random } from "#lib/data/random.ts";
 import { Metrics } from "#lib/process/metrics.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
-import { renderVerdicts, type Verdicts } from "#scheduler/verdicts.ts";
+import { renderVerdicts, type Verdicts } from "#scheduler/seeing/verdicts.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
@@ -317,7 +317,10 @@ function nonResourceDeps(
   if (encryption?.mayHaveServices) health.add({ name: "kms-providers", check: () => encryption.fault });
   // As it is stored: encrypted values stay encrypted.
   const backup = answerBackup(store);
-  const seeing = answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) });
+  const seeing = answerSeeing({
+    recorder,
+    verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? [], verdicts?.whereIs(key)),
+  });
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
     discovery: createDiscovery({ resources, remote, order: new ApiOrder(informers.of(APIService)) }),

@@ -12,7 +12,7 @@ import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
 import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
-import { Verdicts } from "#scheduler/verdicts.ts";
+import { Verdicts } from "#scheduler/seeing/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { registerOwnApis } from "#server/aggregation/register-own-apis.ts";

@@ -8,6 +8,14 @@ export interface Across {
   filter(slot: number): PluginRejection | undefined;
   /** Adds the weighted scores of these nodes to their totals. */
   addScores(slots: Int32Array, totals: Float64Array): void;
+  /** The same, by plugin. */
+  scoresBy(slots: Int32Array): readonly PluginScores[];
+}
+
+/** Weighted scores of one plugin. */
+export interface PluginScores {
+  readonly plugin: string;
+  readonly scores: Float64Array;
 }
 
 interface Asked {
@@ -39,6 +47,11 @@ function acrossOf(asked: readonly Asked[]): Across {
       }
       return undefined;
     },
+    scoresBy: (slots) =>
+      asked.flatMap(({ plugin, answer }) => {
+        const scores = answer.score?.(slots).map((score) => score * (plugin.weight ?? 1));
+        return scores ? [{ plugin: plugin.name, scores }] : [];
+      }),
     addScores(slots, totals) {
       for (const { plugin, answer } of asked) {
         const scores = answer.score?.(slots);

@@ -2,6 +2,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { firstByName } from "#lib/data/first-by-name.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type Random } from "#lib/data/random.ts";
+import { type NodeScore } from "#trace/answers.ts";
 import { type Across, lookAcross } from "./across.ts";
 import { explainRefusal, explainRejections, type LeftOut, noNodes, type Rejections } from "./explain.ts";
 import { type Advice } from "./extenders/extenders.ts";
@@ -87,6 +88,14 @@ export class Decider {
     }
     if (!choice || choice.size === 0) return this.#refusalOf(podClass.rejections);
     return noPlacement(new Map([...podClass.rejections, ...choice]), evaluated);
+  }
+
+  /** The best nodes for a pod and their scores by plugin, as long as nothing has changed since the decision. */
+  bestScores(pod: Pod, count: number): readonly NodeScore[] | undefined {
+    if (this.#named(pod)) return undefined;
+    const podClass = this.#classOf(pod);
+    podClass.refresh(pod);
+    return podClass.bestScores(pod, this.#across(pod), count);
   }
 
   /** Every node that fits, for others to choose from, or why none does. */

@@ -1,6 +1,6 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Random } from "#lib/data/random.ts";
-import { type Across } from "./across.ts";
+import { type Across, type PluginScores } from "./across.ts";
 import { type PluginRejection, type Rejections } from "./explain.ts";
 import { type PodState, type Rejection, type SchedulerPlugin } from "./framework.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
@@ -64,6 +64,14 @@ export class Judge {
     let sum = 0;
     for (const { plugin, state, weight } of this.#plain) sum += weight * (plugin.score?.(pod, info, state) ?? 0);
     return sum;
+  }
+
+  /** The same, by plugin. */
+  plainScores(pod: Pod, nodes: readonly NodeInfo[]): readonly PluginScores[] {
+    return this.#plain.map(({ plugin, state, weight }) => ({
+      plugin: plugin.name,
+      scores: Float64Array.from(nodes, (info) => weight * (plugin.score?.(pod, info, state) ?? 0)),
+    }));
   }
 
   #intern({ reasons, isFinal }: Rejection, plugin: string): PluginRejection {

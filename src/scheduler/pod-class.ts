@@ -1,6 +1,7 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Random } from "#lib/data/random.ts";
-import { type Across } from "./across.ts";
+import { type NodeScore } from "#trace/answers.ts";
+import { type Across, type PluginScores } from "./across.ts";
 import { type PluginRejection, type Rejections } from "./explain.ts";
 import { type SchedulerPlugin } from "./framework.ts";
 import { type Choice, Judge, largestAt } from "./judge.ts";
@@ -78,6 +79,35 @@ export class PodClass {
       else slots[count++] = slot;
     }
     return this.#bestOf(slots.subarray(0, count), across, random) ?? rejections;
+  }
+
+  /** The best nodes and what each plugin gave them. Slower than a choice. */
+  bestScores(pod: Pod, across: Across | undefined, count: number): readonly NodeScore[] {
+    const infos = this.#snapshot.nodes.filter(({ slot }) => (this.#plain[slot] ?? -1) >= 0 && !across?.filter(slot));
+    const slots = Int32Array.from(infos, ({ slot }) => slot);
+    const totals = this.#totalsOf(slots);
+    across?.addScores(slots, totals);
+    const best = [...infos.keys()].sort((a, b) => (totals[b] ?? 0) - (totals[a] ?? 0)).slice(0, count);
+    const plain = this.#judge.plainScores(
+      pod,
+      best.flatMap((at) => infos[at] ?? []),
+    );
+    const compared = [...this.#normalizedBy(slots), ...(across?.scoresBy(slots) ?? [])];
+    return best.map((at, place) => {
+      const parts = [
+        ...plain.map(({ plugin, scores }) => [plugin, scores[place] ?? 0] as const),
+        ...compared.map(({ plugin, scores }) => [plugin, scores[at] ?? 0] as const),
+      ];
+      return { node: infos[at]?.name ?? "", total: totals[at] ?? 0, plugins: Object.fromEntries(parts) };
+    });
+  }
+
+  #normalizedBy(slots: Int32Array): PluginScores[] {
+    return this.#judge.normalized.map(({ plugin, weight }, row) => {
+      const scores = Float64Array.from(slots, (slot) => this.#rows[row]?.[slot] ?? 0);
+      plugin.normalize?.(scores);
+      return { plugin: plugin.name, scores: scores.map((score) => score * weight) };
+    });
   }
 
   /** The same among the first ones that are enough, from a node on and around. Also returns how many were looked at. */

@@ -2,6 +2,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { equal } from "#lib/data/equal.ts";
 import { Heap } from "#lib/data/heap.ts";
+import { type QueueAnswer } from "#trace/answers.ts";
 import {
   type ClusterChange,
   type PodChange,
@@ -91,6 +92,16 @@ export class SchedulingQueue {
   /** The place of a pod, to explain why it is not scheduled. */
   placeOf(key: string): Place | undefined {
     return this.#known.get(key)?.place;
+  }
+
+  /** Where a pod waits, and what would wake it. */
+  describe(key: string): QueueAnswer | undefined {
+    const entry = this.#known.get(key);
+    if (!entry) return undefined;
+    const { place, until, rejectedBy } = entry;
+    const hints = this.#hints.get(schedulerOf(entry.pod));
+    const wokenBy = Object.fromEntries(Array.from(rejectedBy, (name) => [name, kindsIn(hints?.get(name) ?? {})]));
+    return { place, wokenBy, ...(place === "backoff" ? { untilMs: until } : {}) };
   }
 
   /** Adds a new pod, or a new version of a waiting one. */
@@ -246,7 +257,7 @@ export class SchedulingQueue {
   }
 
   #hintsOf({ pod, rejectedBy }: Entry): readonly RetryHints[] {
-    const hints = this.#hints.get(pod.spec.schedulerName || "default-scheduler");
+    const hints = this.#hints.get(schedulerOf(pod));
     return Array.from(rejectedBy, (name) => hints?.get(name) ?? {});
   }
 
@@ -335,6 +346,14 @@ function mayHelp(hints: RetryHints, pod: Pod, change: ClusterChange): boolean {
 
 const hintsBy = (plugins: readonly SchedulerPlugin[]): ReadonlyMap<string, RetryHints> =>
   new Map(plugins.flatMap(({ name, retryOn }) => (retryOn ? [[name, retryOn]] : [])));
+
+const schedulerOf = ({ spec }: Pod): string => spec.schedulerName || "default-scheduler";
+
+const kindsIn = ({ node, pod, otherPod, objects = [] }: RetryHints): string[] => [
+  ...(node ? ["Node"] : []),
+  ...((pod ?? otherPod) ? ["Pod"] : []),
+  ...objects.map(({ resource }) => resource.kind),
+];
 
 /** More tolerations, smaller requests, other labels: any change that is relevant to scheduling may help. */
 const isRelevantChange = (before: Pod, after: Pod): boolean =>

@@ -3,16 +3,13 @@ import { Node } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
-import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
-import { type Clock } from "#lib/async/clock.ts";
 import { isAbort } from "#lib/async/tasks.ts";
 import { Slice } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
-import { type Random } from "#lib/data/random.ts";
-import { type Log } from "#lib/process/log.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { type Change, type Informers } from "#runtime/informer.ts";
+import { type Change } from "#runtime/informer.ts";
+import { type NodeScore } from "#trace/answers.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";
 import { bindPod } from "./binding/bind.ts";
@@ -21,7 +18,7 @@ import { Writes } from "./binding/writes.ts";
 import { type NoPlacement, type Placement, refusedAt } from "./decide.ts";
 import { type Rejections } from "./explain.ts";
 import { type Extenders } from "./extenders/extenders.ts";
-import { type Profile, type QueuedPod } from "./framework.ts";
+import { type QueuedPod } from "./framework.ts";
 import { Gated, gateOf, groupOf } from "./gated.ts";
 import { createLanes, type Lane, type LaneDeps, type Lanes, laneOf, postFilter } from "./lanes.ts";
 import { keyOf } from "./pod-key.ts";
@@ -29,30 +26,13 @@ import { Nominations } from "./preemption/nominations.ts";
 import { type CandidateLimits } from "./preemption/plan-preemption.ts";
 import { type Outcome, type Search } from "./preemption/preemptor.ts";
 import { type Candidate } from "./preemption/rank.ts";
-import { defaultProfile, type PluginDeps } from "./profiles.ts";
-import { type Backoff, SchedulingQueue } from "./queue.ts";
+import { defaultProfile } from "./profiles.ts";
+import { SchedulingQueue } from "./queue.ts";
 import { reportNotScheduled } from "./report.ts";
+import { Verdicts } from "./seeing/verdicts.ts";
+import { SecondMeter, whereIs } from "./seeing/where-is.ts";
+import { type SchedulerDeps } from "./setup.ts";
 import { Snapshot, sameForScheduling } from "./snapshot.ts";
-import { Verdicts } from "./verdicts.ts";
-
-/** What a configuration file decides. */
-export interface SchedulerSetup {
-  readonly profiles: readonly Profile[];
-  readonly backoff?: Backoff;
-  readonly extenders?: Extenders | undefined;
-}
-
-export interface SchedulerDeps {
-  readonly client: Client;
-  readonly informers: Informers;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: Random;
-  readonly recorder: TraceRecorder;
-  /** By default there is one profile, with the default plugins. */
-  setup?(deps: PluginDeps): SchedulerSetup;
-  readonly verdicts?: Verdicts;
-}
 
 /** Schedules pods until the signal fires: pop, decide, assume, bind. */
 export async function runScheduler(deps: SchedulerDeps, signal: AbortSignal): Promise<void> {
@@ -81,6 +61,7 @@ class Scheduler {
   readonly #assumed = new Set<string>();
   readonly #traces = new Map<string, string>();
   readonly #writes: Writes;
+  readonly #meter = new SecondMeter(shownPods);
 
   constructor(deps: Deps, signal: AbortSignal) {
     this.#deps = deps;
@@ -90,6 +71,7 @@ class Scheduler {
     this.#lanes = createLanes(profiles, { ...deps, snapshot: this.#snapshot, nominations: this.#nominations });
     this.#queue = new SchedulingQueue(deps.clock, profiles, backoff);
     this.#verdicts = deps.verdicts ?? new Verdicts();
+    this.#verdicts.whereIs = (key) => whereIs(key, { queue: this.#queue, gated: this.#gated, waiting: this.#waiting });
     this.#waiting = new WaitingPods(deps.clock);
     this.#writes = new Writes(deps.log, signal);
   }
@@ -283,7 +265,7 @@ class Scheduler {
 
   #onPlacement({ queued, lane, span }: Attempt, decision: Placement): void {
     const { node, score, feasible, evaluated } = decision;
-    this.#assume(queued, decision);
+    this.#assume(queued, decision, this.#scoresFor(lane, queued.pod));
     this.#writes.start(() =>
       currentTrace.run(span.trace, async () => {
         await this.#bind(queued, lane, node);
@@ -307,7 +289,8 @@ class Scheduler {
     const message = outcome?.message ? `${decision.message} ${outcome.message}` : decision.message;
     const victims = outcome?.victims.length ?? 0;
     span.end({ facts: { node: "", message, evaluated, ...(victims > 0 ? { victims } : {}) } });
-    this.#reject(queued, { ...decision, message });
+    const ended = outcome?.victims.map(({ pod: { metadata } }) => `${metadata.namespace}/${metadata.name}`);
+    this.#reject(queued, { ...decision, message }, ended);
     this.#writes.start(() => currentTrace.run(span.trace, () => this.#reportRejection(queued, lane, message, outcome)));
   }
 
@@ -322,17 +305,31 @@ class Scheduler {
     this.#writes.start(() => currentTrace.run(span.trace, () => this.#report(lane, pod, "SchedulerError", message)));
   }
 
-  #reject(queued: QueuedPod, { rejections, rejectedBy, evaluated, message }: NoPlacement): void {
+  #reject(
+    queued: QueuedPod,
+    { rejections, rejectedBy, evaluated, message }: NoPlacement,
+    victims?: readonly string[],
+  ): void {
     const base = { at: this.#deps.clock.now(), attempt: queued.attempts, evaluated };
-    this.#verdicts.add(queued.key, { ...base, node: undefined, score: 0, feasible: 0, rejections, message });
+    this.#verdicts.add(queued.key, { ...base, node: undefined, score: 0, feasible: 0, rejections, message, victims });
     this.#queue.rejected(queued, rejectedBy);
   }
 
-  #assume(queued: QueuedPod, { node, score, feasible, evaluated }: Placement): void {
+  /** How good the best nodes are, for those who ask why. Not for every pod of a burst, because it takes time. */
+  #scoresFor({ decider }: Lane, pod: Pod): readonly NodeScore[] | undefined {
+    return this.#meter.take(this.#deps.clock.now()) ? decider.bestScores(pod, shownNodes) : undefined;
+  }
+
+  #assume(
+    queued: QueuedPod,
+    { node, score, feasible, evaluated }: Placement,
+    scores: readonly NodeScore[] | undefined,
+  ): void {
     const { pod, key, attempts: attempt } = queued;
     const message = `placed on ${node}`;
     const at = this.#deps.clock.now();
-    this.#verdicts.add(key, { at, attempt, evaluated, node, score, feasible, rejections: noRejections, message });
+    const made = { at, attempt, evaluated, node, score, feasible, rejections: noRejections, message, scores };
+    this.#verdicts.add(key, made);
     this.#queue.decided(queued);
     this.#assumed.add(key);
     this.#snapshot.setPod(key, { ...pod, spec: { ...pod.spec, nodeName: node } });
@@ -393,5 +390,9 @@ interface Attempt {
   readonly lane: Lane;
   readonly span: ReturnType<TraceRecorder["startSpan"]>;
 }
+
+/** How many nodes are shown with their scores, and for how many pods in a second. */
+const shownNodes = 3;
+const shownPods = 20;
 
 const noRejections: Rejections = new Map();

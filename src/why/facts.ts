@@ -18,7 +18,7 @@ import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type StorageClass } from "#api/storage/storage-class.ts";
-import { type AttemptAnswer } from "#trace/answers.ts";
+import { type AttemptAnswer, type QueueAnswer } from "#trace/answers.ts";
 import { type HopName } from "#trace/hop.ts";
 
 /** Everything known about the object in question, gathered before anything is concluded. */
@@ -55,6 +55,8 @@ export interface PodFacts {
   readonly rooms: readonly NodeRoom[];
   /** The scheduler's last attempts, oldest first; undefined if they could not be read. */
   readonly attempts: readonly AttemptAnswer[] | undefined;
+  /** Where the pod waits in the scheduler. */
+  readonly queue?: QueueAnswer | undefined;
   /** What the pod refers to and does not exist: `configmap "settings"`. */
   readonly missing: readonly string[];
   /** The last log lines of containers that have ended, by name. */

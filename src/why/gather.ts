@@ -124,18 +124,20 @@ class Gatherer {
     const { nodeName } = pod.spec;
     const { namespace } = pod.metadata;
     const isOpen = !isReady(pod) || partsOf(pod).some((part) => hasRestarted(part, this.#nowMs));
-    const [events, node, heartbeatMs, rooms, attempts, missing, logs, services, claims] = await Promise.all([
+    const [events, node, heartbeatMs, rooms, verdicts, missing, logs, services, claims] = await Promise.all([
       this.#events(pod),
       nodeName ? orAbsent(this.#client.get(Node, { name: nodeName })) : undefined,
       nodeName ? this.#heartbeat(nodeName) : undefined,
       nodeName ? [] : roomsOf(this.#client),
-      nodeName ? [] : this.#attempts(pod),
+      nodeName ? noVerdicts : this.#verdicts(pod),
       isOpen && nodeName ? missingReferences(this.#client, pod) : [],
       isOpen ? this.#logs(pod) : new Map<string, readonly string[]>(),
       isReady(pod) ? this.#servicesOf(pod, namespace) : [],
       nodeName ? [] : openClaims(this.claimReader, pod),
     ]);
-    return { nowMs: this.#nowMs, pod, events, node, heartbeatMs, rooms, attempts, missing, logs, services, claims };
+    const { attempts, queue }: Partial<VerdictsAnswer> = verdicts ?? {};
+    const seen = { pod, events, node, heartbeatMs, rooms, attempts, queue };
+    return { nowMs: this.#nowMs, ...seen, missing, logs, services, claims };
   }
 
   async workload({ kind, object }: Workload): Promise<WorkloadFacts> {
@@ -223,11 +225,11 @@ class Gatherer {
     return msOf(lease?.spec.renewTime);
   }
 
-  async #attempts({ metadata }: Pod): Promise<VerdictsAnswer["attempts"] | undefined> {
+  async #verdicts({ metadata }: Pod): Promise<VerdictsAnswer | undefined> {
     const path = [metadata.namespace, metadata.name, metadata.uid]
       .map((part) => encodeURIComponent(part ?? ""))
       .join("/");
-    return (await readOwn<VerdictsAnswer>(this.#client, `/orlop/verdicts/${path}`))?.attempts;
+    return await readOwn<VerdictsAnswer>(this.#client, `/orlop/verdicts/${path}`);
   }
 
   async #logs(pod: Pod): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -320,3 +322,5 @@ async function orAbsent<T>(call: Promise<T>): Promise<T | undefined> {
     throw error;
   }
 }
+
+const noVerdicts: VerdictsAnswer = { attempts: [] };

@@ -14,6 +14,10 @@ const kindOf = <T>(name: string, schema: ObjectSchema<T>, validate: (at: Cursor<
 
 /** How the arguments of each plugin are read and checked, with upstream's rules and messages. */
 export const argsKinds = {
+  Coscheduling: kindOf("Coscheduling", args.CoschedulingArgs, (at) => {
+    const seconds = at.field("permitWaitingTimeSeconds");
+    if (seconds.value < 1 || seconds.value > 900) seconds.invalid("not in valid range [1, 900]");
+  }),
   DefaultPreemption: kindOf("DefaultPreemption", args.DefaultPreemptionArgs, validatePreemption),
   InterPodAffinity: kindOf("InterPodAffinity", args.InterPodAffinityArgs, (at) => {
     const weight = at.field("hardPodAffinityWeight");

@@ -85,6 +85,12 @@ export const DefaultPreemptionArgs = object("DefaultPreemptionArgs", "Arguments 
 });
 export interface DefaultPreemptionArgs extends Infer<typeof DefaultPreemptionArgs> {}
 
+export const CoschedulingArgs = object("CoschedulingArgs", "Arguments of Coscheduling.", {
+  ...typed,
+  permitWaitingTimeSeconds: defaulted(3, int64(), 60, "How long pods of a group that have a node wait for the others."),
+});
+export interface CoschedulingArgs extends Infer<typeof CoschedulingArgs> {}
+
 /** Arguments by the name of the plugin. What is absent has its defaults. */
 export interface PluginArgs {
   readonly NodeResourcesFit?: NodeResourcesFitArgs;
@@ -94,4 +100,5 @@ export interface PluginArgs {
   readonly NodeAffinity?: NodeAffinityArgs;
   readonly VolumeBinding?: VolumeBindingArgs;
   readonly DefaultPreemption?: DefaultPreemptionArgs;
+  readonly Coscheduling?: CoschedulingArgs;
 }

@@ -41,8 +41,8 @@ export class WaitingPods {
     return this.#byUid.size;
   }
 
-  of({ metadata }: Pod): WaitingPod | undefined {
-    return this.#byUid.get(metadata.uid);
+  byUid(uid: string): WaitingPod | undefined {
+    return this.#byUid.get(uid);
   }
 
   [Symbol.iterator](): IterableIterator<WaitingPod> {

@@ -104,3 +104,28 @@ test("NodeAffinity waits for a node that begins to match", () => {
   assert.equal(helps(node, plain), true);
   assert.equal(helps(node, node), false);
 });
+
+test("NodeAffinity adds the affinity of its arguments to that of every pod", () => {
+  const matchExpressions = [{ key: "pool", operator: "In", values: ["shared"] }];
+  const plugin = nodeAffinity({
+    addedAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] },
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        { weight: 5, preference: { matchExpressions: [{ key: "fast", operator: "Exists" }] } },
+      ],
+    },
+  });
+  const nodes = [
+    makeNode("a", { labels: { pool: "shared" } }),
+    makeNode("b", { labels: { pool: "shared", fast: "" } }),
+    makeNode("c"),
+  ];
+  const snapshot = snapshotOf(nodes);
+  const pod = makePod("p");
+
+  assert.equal(judge(plugin, pod, snapshot, "a"), undefined);
+  assert.deepEqual(judge(plugin, pod, snapshot, "c")?.reasons, [
+    "node(s) didn't match scheduler-enforced node affinity",
+  ]);
+  assert.deepEqual(scoresOf(plugin, pod, snapshot), [0, 100, 0]);
+});

@@ -27,6 +27,7 @@ export function besideRivals(deps: RivalDeps, pod: Pod, across: Across | undefin
       for (const rival of rivals) node.add(rival.key, rival.pod);
       return node.rejection();
     },
+    scoresBy: (slots) => across?.scoresBy(slots) ?? [],
     addScores: (slots, totals) => across?.addScores(slots, totals),
   };
 }

@@ -75,7 +75,10 @@ function waitsForClaim(facts: PodFacts): Explanation | undefined {
   };
 }
 
-function unschedulable(facts: PodFacts, { attempt, message, rejections, atMs, evaluated }: AttemptAnswer): Explanation {
+function unschedulable(
+  facts: PodFacts,
+  { attempt, message, rejections, atMs, evaluated, victims }: AttemptAnswer,
+): Explanation {
   const { pod, rooms, nowMs } = facts;
   if (evaluated === 0 && rooms.length === 0) return noNodes(facts);
   const isOnly = rejections.length === 1;
@@ -91,6 +94,8 @@ function unschedulable(facts: PodFacts, { attempt, message, rejections, atMs, ev
       ...rejections.slice(0, maxNodes).map((rejection) => describeRejection(facts, rejection)),
       ...(rejections.length > maxNodes ? [`… and ${rejections.length - maxNodes} more nodes`] : []),
       `attempt ${attempt} ${ago(atMs, nowMs)}: ${message}`,
+      ...(victims?.length ? [`these pods end for its sake: ${listed(victims.slice(0, maxNodes))}`] : []),
+      ...describeQueue(facts),
     ],
     advice: [
       ...new Set(rejections.flatMap((rejection) => adviceFor(facts, rejection))),
@@ -100,6 +105,20 @@ function unschedulable(facts: PodFacts, { attempt, message, rejections, atMs, ev
 }
 
 const maxNodes = 12;
+
+/** `waits for changes: of a Node or Pod (NodeResourcesFit)`. */
+function describeQueue({ queue, nowMs }: PodFacts): string[] {
+  if (!queue) return [];
+  const { place, untilMs, reason, plugin, wokenBy } = queue;
+  if (place === "permit") return [`it has a node and waits for the permission of ${plugin}`];
+  if (place === "gated") return [`${plugin} keeps it out of the queue: ${reason}`];
+  if (place === "backoff" && untilMs !== undefined) {
+    return [`it is tried again in ${Math.max(Math.ceil((untilMs - nowMs) / 1000), 0)}s`];
+  }
+  if (place !== "unschedulable") return ["it is in the queue to be tried"];
+  const changes = Object.entries(wokenBy).map(([name, kinds]) => `${kinds.join(" or ") || "nothing"} (${name})`);
+  return changes.length > 0 ? [`it waits for a change of ${listed(changes)}`] : [];
+}
 
 /** `2 are short of cpu and 1 has a taint …`. */
 function describeCauses(rejections: readonly NodeRejection[]): string {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Rejections } from "./explain.ts";
+import { type Rejections } from "../explain.ts";
 import { type Attempt, renderVerdicts, Verdicts } from "./verdicts.ts";
 
 const rejectionsOf = (count: number): Rejections =>

@@ -1,5 +1,5 @@
-import { type VerdictsAnswer } from "#trace/answers.ts";
-import { type Rejections } from "./explain.ts";
+import { type NodeScore, type QueueAnswer, type VerdictsAnswer } from "#trace/answers.ts";
+import { type Rejections } from "../explain.ts";
 
 /** One attempt to place a pod: what `orlop why` shows. */
 export interface Attempt {
@@ -13,6 +13,10 @@ export interface Attempt {
   /** Node → which plugin rejected it and why. Shared between attempts of equivalent pods. */
   readonly rejections: Rejections;
   readonly message: string;
+  /** The best nodes by plugin. */
+  readonly scores?: readonly NodeScore[] | undefined;
+  /** Pods that end for its sake, as `namespace/name`. */
+  readonly victims?: readonly string[] | undefined;
 }
 
 const keptAttempts = 3;
@@ -47,6 +51,9 @@ export class Verdicts {
     }
   }
 
+  /** Where pods wait is asked when somebody wants to know. */
+  whereIs: (key: string) => QueueAnswer | undefined = () => undefined;
+
   /** Oldest first. */
   of(key: string): readonly Attempt[] {
     return this.#byPod.get(key) ?? [];
@@ -56,14 +63,17 @@ export class Verdicts {
 const sizeOf = (attempts: readonly Attempt[]): number =>
   attempts.reduce((sum, { rejections }) => sum + rejections.size, 0);
 
-/** The attempts in the form of the HTTP response. */
-export const renderVerdicts = (attempts: readonly Attempt[]): VerdictsAnswer => ({
-  attempts: attempts.map(({ at, attempt, node, evaluated, message, rejections }) => ({
+/** The attempts of a pod in the form of the HTTP response. */
+export const renderVerdicts = (attempts: readonly Attempt[], queue?: QueueAnswer): VerdictsAnswer => ({
+  ...(queue ? { queue } : {}),
+  attempts: attempts.map(({ at, attempt, node, evaluated, message, rejections, scores, victims }) => ({
     atMs: at,
     attempt,
     node: node ?? "",
     evaluated,
     message,
     rejections: Array.from(rejections, ([name, { plugin, reasons }]) => ({ node: name, plugin, reasons })),
+    ...(scores ? { scores } : {}),
+    ...(victims?.length ? { victims } : {}),
   })),
 });
