@@ -31,7 +31,7 @@ export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Bind
   try {
     for (const phase of phases) await runChain(phase, plugins, binding);
   } catch (error) {
-    for (const plugin of plugins.toReversed()) plugin.unreserve?.(pod, node);
+    for (const plugin of plugins.toReversed()) await plugin.unreserve?.(pod, node);
     return error as Error;
   }
   for (const plugin of plugins) plugin.postBind?.(pod, node);

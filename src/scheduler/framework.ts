@@ -92,10 +92,17 @@ export interface SchedulerPlugin {
   readonly weight?: number;
   readonly retryOn?: RetryHints;
 
+  /**
+   * Called when the scheduler starts, to follow what the plugin needs to know. `reconsider` asks `preEnqueue` again about a
+   * pod. Returns how to end it.
+   */
+  follow?(reconsider: (pod: Pod) => void): () => void;
   /** Returns why the pod may not enter the queue yet; undefined if it may. */
   preEnqueue?(pod: Pod): string | undefined;
   /** Which of two pods goes first. */
   queueSort?(a: QueuedPod, b: QueuedPod): boolean;
+  /** Work for a pod before the other hooks are asked about it, that may take long. Returns undefined if there is none. */
+  prepare?(pod: Pod, snapshot: Snapshot): Promise<void> | undefined;
   /**
    * The parts of a pod that the hooks below read, as JSON; `null` if they read only the node. Pods that are equal in them
    * share their work. If a plugin that filters or scores does not have this, no pods are equivalent.
@@ -117,9 +124,12 @@ export interface SchedulerPlugin {
   /** For rules about pods on other nodes. It needs no `looksAt`. If it returns undefined, the pod has no such rules. */
   acrossNodes?(pod: Pod, snapshot: Snapshot): AcrossNodes | undefined;
 
+  /** No node fits: what else might help the pod, or undefined. The message says that it was done. */
+  afterRejection?(pod: Pod, snapshot: Snapshot): Remedy | undefined;
+
   /** The pod has a node: reserves what it needs there, or throws. `unreserve` undoes it. */
   reserve?(pod: Pod, nodeName: string): void;
-  unreserve?(pod: Pod, nodeName: string): void;
+  unreserve?(pod: Pod, nodeName: string): Promise<void> | void;
   /** May wait, or refuse by throwing. */
   permit?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void>;
   preBind?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void> | undefined;
@@ -131,6 +141,12 @@ export interface SchedulerPlugin {
   /** Returns true if it has bound the pod; then no other plugin is called. */
   bind?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<boolean>;
   postBind?(pod: Pod, nodeName: string): void;
+}
+
+/** What a plugin does for a pod that fits nowhere. */
+export interface Remedy {
+  readonly message: string;
+  run(signal: AbortSignal): Promise<void>;
 }
 
 /** A pod in the queue. */

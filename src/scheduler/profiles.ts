@@ -2,6 +2,7 @@ import { Namespace } from "#api/core/namespace.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Profile } from "./framework.ts";
 import { defaultBinder } from "./plugins/default-binder.ts";
+import { type DynamicResourcesDeps, dynamicResources } from "./plugins/dynamic-resources.ts";
 import { imageLocality } from "./plugins/image-locality.ts";
 import { interPodAffinity } from "./plugins/inter-pod-affinity/inter-pod-affinity.ts";
 import { nodeAffinity } from "./plugins/node-affinity.ts";
@@ -21,7 +22,7 @@ import { volumeZone } from "./plugins/volume-zone.ts";
 import { type NamespaceLabels } from "./topology/affinity-term.ts";
 
 /** The default scheduler: its plugins in order, each with its default weight. */
-export const defaultProfile = (deps: VolumeBindingDeps): Profile => ({
+export const defaultProfile = (deps: VolumeBindingDeps & DynamicResourcesDeps): Profile => ({
   schedulerName: "default-scheduler",
   plugins: [
     schedulingGates,
@@ -39,6 +40,7 @@ export const defaultProfile = (deps: VolumeBindingDeps): Profile => ({
     imageLocality,
     podTopologySpread(findPeers(deps.informers)),
     interPodAffinity(namespaceLabels(deps.informers)),
+    dynamicResources(deps),
     defaultBinder(deps.client),
   ],
 });

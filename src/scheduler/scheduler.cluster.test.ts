@@ -28,13 +28,14 @@ async function startWorld(plugins: (client: Client) => readonly SchedulerPlugin[
     controllers: false,
     components: (deps) => [
       async (signal) => {
-        const profile = defaultProfile(deps);
-        const all = { ...profile, plugins: [...plugins(deps.client), ...profile.plugins] };
         const options = { component: "default-scheduler", clock: deps.clock };
         await using events = createEventRecorder(deps.client, options);
+        const random = seededRandom(1);
+        const profile = defaultProfile({ ...deps, events, random });
+        const all = { ...profile, plugins: [...plugins(deps.client), ...profile.plugins] };
         const { recorder } = deps;
         assert(recorder);
-        await runScheduler({ ...deps, recorder, random: seededRandom(1), events, profile: all }, signal);
+        await runScheduler({ ...deps, recorder, random, events, profile: all }, signal);
       },
     ],
   });

@@ -88,6 +88,7 @@ class Scheduler {
     const stopPods = informers.of(Pod).subscribe((change) => this.#onPod(change));
     const stopNamespaces = informers.of(Namespace).subscribe((change) => this.#onNamespace(change));
     const stopObjects = this.#followObjects();
+    const stopPlugins = this.#profile.plugins.map(({ follow }) => follow?.((pod) => this.#consider(pod)));
     let slice = new Slice();
     try {
       for (;;) {
@@ -107,6 +108,7 @@ class Scheduler {
       stopPods();
       stopNamespaces();
       stopObjects();
+      for (const stop of stopPlugins) stop?.();
       this.#queue.close();
       await Promise.all(this.#writing);
     }
@@ -151,15 +153,23 @@ class Scheduler {
     const key = keyOf(pod);
     if (change.type === "delete") return this.#forget(key, pod);
     if (pod.spec.nodeName) return this.#onPlacedPod(key, pod);
-    if (this.#assumed.has(key) || !this.#isOurs(pod)) return;
+    if (!this.#consider(pod)) return;
+    this.#nominate(key, pod, change.type === "put" ? change.previous : undefined);
+    if (change.trace) this.#traces.set(key, change.trace);
+  }
+
+  /** Puts a pod without a node into the queue, if it is ours and may be there. */
+  #consider(pod: Pod): boolean {
+    const key = keyOf(pod);
+    if (pod.spec.nodeName || this.#assumed.has(key) || !this.#isOurs(pod)) return false;
     const waits = this.#profile.plugins.some((plugin) => plugin.preEnqueue?.(pod) !== undefined);
     if (waits || isFinished(pod) || pod.metadata.deletionTimestamp) {
       this.#preemptor.forget(key);
-      return this.#queue.delete(key);
+      this.#queue.delete(key);
+      return false;
     }
-    this.#nominate(key, pod, change.type === "put" ? change.previous : undefined);
-    if (change.trace) this.#traces.set(key, change.trace);
     this.#queue.put(key, pod);
+    return true;
   }
 
   /** Another component may nominate a node too, or take it back. */
@@ -211,20 +221,34 @@ class Scheduler {
       object: { resource: "pods", namespace: pod.metadata.namespace, name: pod.metadata.name },
       parent: parseTraceparent(this.#traces.get(key)),
     });
+    const isThere = () => this.#queue.placeOf(key) === "trying";
+    for (const plugin of this.#profile.plugins) {
+      const work = plugin.prepare?.(pod, this.#snapshot);
+      if (work) await work;
+    }
+    if (!isThere()) return span.end({ facts: { node: "", message: "the pod is gone", evaluated: 0 } });
     const decision = this.#decider.decide(pod);
     const { node, evaluated } = decision;
     if (node === undefined) {
-      const isThere = () => this.#queue.placeOf(key) === "trying";
       const outcome =
         decision.rejections.size > 0
           ? await this.#preemptor.makeRoom({ key, pod }, decision.rejections, isThere)
           : undefined;
       if (!isThere()) return span.end({ facts: { node: "", message: decision.message, evaluated } });
-      const message = outcome?.message ? `${decision.message} ${outcome.message}` : decision.message;
+      const remedies = this.#profile.plugins.flatMap((one) => one.afterRejection?.(pod, this.#snapshot) ?? []);
+      const further = [...remedies.map((one) => one.message), ...(outcome?.message ? [outcome.message] : [])].join(
+        ", ",
+      );
+      const message = further ? `${decision.message} ${further}` : decision.message;
       const victims = outcome?.victims.length ?? 0;
       span.end({ facts: { node: "", message, evaluated, ...(victims > 0 ? { victims } : {}) } });
       this.#reject(queued, { ...decision, message });
-      this.#start(() => currentTrace.run(span.trace, () => this.#reportRejection(pod, message, outcome)));
+      this.#start(() =>
+        currentTrace.run(span.trace, async () => {
+          await Promise.all(remedies.map((remedy) => remedy.run(this.#signal)));
+          await this.#reportRejection(pod, message, outcome);
+        }),
+      );
       return;
     }
     this.#assume(queued, decision);
