@@ -1,3 +1,4 @@
+import { ClaimManager } from "#kubelet/claims/claim-manager.ts";
 import { DeviceManager, deviceApiVersion } from "#kubelet/resources/devices.ts";
 import { csiPersistent, csiVolume } from "#kubelet/volumes/csi/csi.ts";
 import { CsiDrivers } from "#kubelet/volumes/csi/csi-drivers.ts";
@@ -17,6 +18,7 @@ export interface NodePluginsOptions {
 /** What programs on this node offer to its pods: devices and volumes. */
 export interface NodePlugins {
   readonly devices: DeviceManager;
+  readonly claims: ClaimManager;
   readonly volumes: FurtherPlugins;
   /** Registers plugins until the signal. */
   run(signal: AbortSignal): Promise<void>;
@@ -26,16 +28,23 @@ export async function openNodePlugins(options: NodePluginsOptions): Promise<Node
   const { dataDir, clock, log } = options;
   const dir = `${dataDir}/device-plugins`;
   const devices = await DeviceManager.open({ dir, clock, log, onChange: options.devicesChanged });
+  const claims = await ClaimManager.open({ file: `${dataDir}/dra_manager_state.json`, clock });
   const drivers = new CsiDrivers(clock);
   // CSIDriver objects are not read: most drivers of ephemeral volumes want the pod's name, so all drivers get it.
   const settings = async () => ({ podInfoOnMount: true });
   const csi = { drivers, stagingDir: `${dataDir}/plugins/kubernetes.io/csi`, settings };
   return {
     devices,
+    claims,
     volumes: { volumes: [csiVolume(csi)], persistent: [csiPersistent(csi)] },
     async run(signal) {
-      const handlers = { CSIPlugin: csiHandler(drivers), DevicePlugin: deviceHandler(devices, signal) };
+      const handlers = {
+        CSIPlugin: csiHandler(drivers),
+        DevicePlugin: deviceHandler(devices, signal),
+        DRAPlugin: claimHandler(claims),
+      };
       using _drivers = drivers;
+      using _claims = claims;
       await runTogether(signal, [
         (ended) => serveDevices({ devices, socket: `${dir}/kubelet.sock`, log }, ended),
         (ended) => watchPlugins({ dir: `${dataDir}/plugins_registry`, handlers, clock, log }, ended),
@@ -63,6 +72,11 @@ async function serveDevices({ devices, socket, log }: Serving, signal: AbortSign
 const csiHandler = (drivers: CsiDrivers): PluginHandler => ({
   register: async ({ name, endpoint }) => void (await drivers.register(name, endpoint)),
   unregister: ({ name }) => drivers.unregister(name),
+});
+
+const claimHandler = (claims: ClaimManager): PluginHandler => ({
+  register: async (plugin) => claims.register(plugin),
+  unregister: (plugin) => claims.unregister(plugin),
 });
 
 const deviceHandler = (devices: DeviceManager, signal: AbortSignal): PluginHandler => ({
