@@ -2,7 +2,6 @@ import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
-import { seededRandom } from "#lib/data/random.ts";
 import { type Profile, type SchedulerPlugin, type Verdict } from "#scheduler/framework.ts";
 import { keyOf } from "#scheduler/pod-key.ts";
 import { defaultProfile } from "#scheduler/profiles.ts";
@@ -16,13 +15,7 @@ type PodParts = Partial<InputOf<Pod>["spec"]> & { status?: InputOf<Pod>["status"
 
 /** The default profile for tests that bind nothing, in a cluster without objects. */
 export const testProfile = (): Profile =>
-  defaultProfile({
-    client: {} as Client,
-    informers: createFakeInformers(),
-    clock: createVirtualClock(),
-    random: seededRandom(1),
-    events: { event: () => {}, flush: async () => {}, [Symbol.asyncDispose]: async () => {} },
-  });
+  defaultProfile({ client: {} as Client, informers: createFakeInformers(), clock: createVirtualClock() });
 
 export const roomy = { cpu: "4", memory: "8Gi", "ephemeral-storage": "10Gi", pods: "10" };
 

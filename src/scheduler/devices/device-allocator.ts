@@ -7,7 +7,7 @@ import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
-import { type Random, randomUid } from "#lib/data/random.ts";
+import { type Random, randomUid, systemRandom } from "#lib/data/random.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type AcrossNodes, type Rejection, rejectFinally } from "../framework.ts";
 import { type Snapshot } from "../snapshot.ts";
@@ -24,7 +24,8 @@ export interface AllocatorDeps {
   readonly client: Client;
   readonly informers: Informers;
   readonly clock: Clock;
-  readonly random: Random;
+  /** For the ids of shares. */
+  readonly random?: Random;
 }
 
 /** What is known about the claims of the pod that is being placed. */
@@ -32,6 +33,7 @@ interface Prepared {
   readonly uid: string;
   readonly refusal: Rejection | undefined;
   readonly claims: ClaimsToPlace;
+  readonly nodes: Snapshot["nodes"];
   readonly results: NodeResults | undefined;
 }
 
@@ -76,12 +78,12 @@ export class DeviceAllocator {
     const { uid } = pod.metadata;
     const found = this.#examine(pod);
     if (typeof found === "string") {
-      this.#prepared = { uid, refusal: rejectFinally(found), claims: noClaims, results: undefined };
+      this.#prepared = { uid, refusal: rejectFinally(found), claims: noClaims, nodes: [], results: undefined };
       return;
     }
     const results = this.#resultsOf(found);
     await results.refresh(snapshot.nodes);
-    this.#prepared = { uid, refusal: undefined, claims: found, results };
+    this.#prepared = { uid, refusal: undefined, claims: found, nodes: snapshot.nodes, results };
   }
 
   refusalOf(pod: Pod): Rejection | undefined {
@@ -105,7 +107,7 @@ export class DeviceAllocator {
 
   /** Gives the pod its devices on a node, or throws. Nothing is stored yet. */
   reserve(pod: Pod, nodeName: string): void {
-    const { informers, random } = this.#deps;
+    const { informers, random = systemRandom } = this.#deps;
     const found = this.#examine(pod);
     if (typeof found === "string") throw new Error(found);
     const node = informers.of(Node).get({ name: nodeName });
@@ -155,12 +157,12 @@ export class DeviceAllocator {
     }
   }
 
-  /** Frees a claim that is usable on none of the nodes and that nobody else uses. Returns what was done, for a message. */
-  freeUnusable(pod: Pod, snapshot: Snapshot): ((signal: AbortSignal) => Promise<void>) | undefined {
-    const { allocated = [], failed = [] } = this.#preparedFor(pod)?.claims ?? {};
+  /** How to free a claim that is not usable on some node and that nobody else uses; undefined if there is none. */
+  freeUnusable(pod: Pod): ((signal: AbortSignal) => Promise<void>) | undefined {
+    const { claims, nodes } = this.#preparedFor(pod) ?? { claims: noClaims, nodes: [] };
     const isUnusable = (claim: ResourceClaim): boolean =>
-      failed.includes(claim) || snapshot.nodes.some(({ node }) => node && !isUsable(claim, node));
-    const unusable = allocated.find((claim) => isUnusable(claim) && isFor(claim, pod));
+      claims.failed.includes(claim) || nodes.some(({ node }) => node && !isUsable(claim, node));
+    const unusable = claims.allocated.find((claim) => isUnusable(claim) && isFor(claim, pod));
     return unusable && ((signal) => deallocate(this.#deps, unusable, signal));
   }
 

@@ -7,7 +7,7 @@ import { deviceHints } from "../devices/retry-hints.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 
 export interface DynamicResourcesDeps extends AllocatorDeps {
-  readonly events: EventRecorder;
+  eventsOf?(schedulerName: string): EventRecorder;
 }
 
 /**
@@ -57,17 +57,18 @@ export function dynamicResources(deps: DynamicResourcesDeps): SchedulerPlugin {
   };
 }
 
-type BindingHooks = "afterRejection" | "reserve" | "unreserve" | "preBind" | "untilReady" | "postBind";
+type BindingHooks = "postFilter" | "reserve" | "unreserve" | "preBind" | "untilReady" | "postBind";
 
 /** What happens after the decision. */
 function bindingHooks(
   deps: DynamicResourcesDeps,
   allocator: () => DeviceAllocator | undefined,
 ): Pick<SchedulerPlugin, BindingHooks> {
+  let events: EventRecorder | undefined;
   return {
-    afterRejection(pod, snapshot) {
-      const run = hasResourceClaims(pod) ? allocator()?.freeUnusable(pod, snapshot) : undefined;
-      return run && { message: "deallocation of ResourceClaim completed", run };
+    async postFilter({ pod }) {
+      const run = hasResourceClaims(pod) ? allocator()?.freeUnusable(pod) : undefined;
+      return run && { message: "deallocation of ResourceClaim completed", nominate: undefined, victims: [], run };
     },
     reserve: (pod, nodeName) => (hasResourceClaims(pod) ? allocator()?.reserve(pod, nodeName) : undefined),
     unreserve: (pod) => (hasResourceClaims(pod) ? allocator()?.unreserve(pod) : undefined),
@@ -78,7 +79,8 @@ function bindingHooks(
       return async (signal) => {
         const { waitUntilReady } = await import("../devices/wait-until-ready.ts");
         const message = `waiting for binding conditions for device on node ${nodeName}`;
-        deps.events.event(pod, "Normal", "BindingConditionsPending", message);
+        events ??= deps.eventsOf?.(pod.spec.schedulerName || "default-scheduler");
+        events?.event(pod, "Normal", "BindingConditionsPending", message);
         await waitUntilReady(deps, claims, signal);
       };
     },
