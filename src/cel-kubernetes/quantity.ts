@@ -45,6 +45,9 @@ function parse(text: string): QuantityValue | CelError {
   }
 }
 
+/** The value of a quantity, or why it is none. */
+export const quantityOf = (text: string): Value => parse(text);
+
 function asInteger(nanos: bigint): Integer | CelError {
   const whole = nanos % nanosPerUnit === 0n ? int64.check(nanos / nanosPerUnit) : undefined;
   return whole === undefined || isError(whole) ? new CelError("cannot convert value to integer") : whole;

@@ -37,6 +37,9 @@ function parse(text: string, isTolerant: boolean): SemverValue | CelError {
   return numbers.some(isError) ? wrong : new SemverValue(numbers as Integer[], labels);
 }
 
+/** The value of a semantic version, or why it is none. */
+export const semverOf = (text: string): Value => parse(text, false);
+
 /** A version with its prefix `v` and leading zeros removed, and missing numbers added. */
 function completed(text: string): string | undefined {
   const [major = "", minor, ...rest] = text.replace(/^v/, "").split(".");

@@ -139,6 +139,7 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
     machine,
     host,
     devices: plugins.devices,
+    claims: plugins.claims,
     staticPods: new StaticPods({ dir: `${dataDir}/manifests`, nodeName, clock, log }),
     stats: (ended) =>
       collectStats({ ...options, startedMs, runtime, ...groups, pods: () => kubelet.handle.pods() }, ended),

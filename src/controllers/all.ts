@@ -14,6 +14,8 @@ import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts"
 import { cronJobController } from "./cron-job/cron-job.ts";
 import { daemonSetController } from "./daemon-set/daemon-set.ts";
 import { deploymentController } from "./deployment/deployment.ts";
+import { podClaimsController } from "./devices/pod-claims.ts";
+import { resourceClaimController } from "./devices/resource-claim.ts";
 import { disruptionController } from "./disruption/disruption.ts";
 import { staleDisruptionController } from "./disruption/stale-disruption.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
@@ -146,6 +148,8 @@ const storage: readonly Row[] = [
   [...attacher, attachDetachController],
   [...attacher, strandedAttachmentController],
   ["ephemeral-volume-controller", "ephemeral-volume-controller", ephemeralVolumeController, "ephemeral_volume"],
+  ["resourceclaim-controller", "resource-claim-controller", podClaimsController, "resource_claim"],
+  ["resourceclaim-controller", "resource-claim-controller", resourceClaimController, "resource_claim"],
   ["persistentvolume-expander-controller", "expand-controller", volumeExpander, "volume_expand"],
   ["persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController],
   ["persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController],

@@ -5,6 +5,8 @@ import { Service } from "#api/core/service.ts";
 import { RuntimeClass } from "#api/node/runtime-class.ts";
 import type { Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
+import type { ClaimManager } from "#kubelet/claims/claim-manager.ts";
+import { podClaims } from "#kubelet/claims/pod-claims.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
 import { Nudge } from "#lib/async/nudge.ts";
@@ -58,6 +60,8 @@ export interface KubeletOptions {
   readonly puller?: ImagePuller;
   /** What device plugins offer; none by default. */
   readonly devices?: Devices;
+  /** Drivers of devices; default: none, and pods with claims run without them. */
+  readonly claims?: ClaimManager;
   /** Pods that are declared in files; none by default. */
   readonly staticPods?: StaticPods;
   readonly clusterDns?: ClusterDns;
@@ -247,6 +251,7 @@ export class Kubelet {
       host: options.host ?? simulatedHost,
       puller: options.puller ?? new ImagePuller({ runtime, clock }),
       devices: options.devices,
+      claims: options.claims && podClaims(options.claims, client),
       objects,
       clusterDns: options.clusterDns ?? { servers: [], domain: "cluster.local" },
       hostIps: machine.addresses,

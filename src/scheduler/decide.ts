@@ -5,7 +5,7 @@ import { type Random } from "#lib/data/random.ts";
 import { type NodeScore } from "#trace/answers.ts";
 import { type Across, lookAcross } from "./across.ts";
 import { explainRefusal, explainRejections, type LeftOut, noNodes, type Rejections } from "./explain.ts";
-import { type Advice } from "./extenders/extenders.ts";
+import type { Advice } from "./extenders/extenders.ts";
 import { type Profile, type Rejection, reject, type SchedulerPlugin } from "./framework.ts";
 import { type Choice, chooseAmong, filterAmong, Judge } from "./judge.ts";
 import { PodClass } from "./pod-class.ts";

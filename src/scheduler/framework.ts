@@ -107,6 +107,11 @@ export interface SchedulerPlugin {
   readonly weight?: number;
   readonly retryOn?: RetryHints;
 
+  /**
+   * Called when the scheduler starts, to follow what the plugin needs to know. `reconsider` asks `preEnqueue` again about a
+   * pod. Returns how to end it.
+   */
+  follow?(reconsider: (pod: Pod) => void): () => void;
   /** Returns why the pod may not enter the queue yet; undefined if it may. */
   preEnqueue?(pod: Pod): string | undefined;
   /** Pods of one group are looked at again by `preEnqueue` as soon as it lets one of them in. */
@@ -115,6 +120,8 @@ export interface SchedulerPlugin {
   observe?(change: Change<Pod>): void;
   /** Which of two pods goes first. */
   queueSort?(a: QueuedPod, b: QueuedPod): boolean;
+  /** Work for a pod before the other hooks are asked about it, that may take long. Returns undefined if there is none. */
+  prepare?(pod: Pod, snapshot: Snapshot): Promise<void> | undefined;
   /**
    * The parts of a pod that the hooks below read, as JSON; `null` if they read only the node. Pods that are equal in them
    * share their work. If a plugin that filters or scores does not have this, no pods are equivalent.
@@ -141,7 +148,7 @@ export interface SchedulerPlugin {
 
   /** The pod has a node: reserves what it needs there, or throws. `unreserve` undoes it. */
   reserve?(pod: Pod, nodeName: string): void;
-  unreserve?(pod: Pod, nodeName: string, waiting?: WaitingPods): void;
+  unreserve?(pod: Pod, nodeName: string, waiting?: WaitingPods): Promise<void> | void;
   /** A pod that has to wait is among `waiting` until every plugin that asked for it allows it, or one rejects it. */
   permit?(pod: Pod, nodeName: string, waiting: WaitingPods): Permission;
   preBind?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void> | undefined;

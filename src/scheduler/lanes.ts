@@ -6,7 +6,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { Decider } from "./decide.ts";
-import { type FailedAttempt, type Profile, type SchedulerPlugin } from "./framework.ts";
+import { type FailedAttempt, type ObjectChange, type Profile, type SchedulerPlugin } from "./framework.ts";
 import { type Nominations } from "./preemption/nominations.ts";
 import { type Outcome, Preemptor } from "./preemption/preemptor.ts";
 import { type Snapshot } from "./snapshot.ts";
@@ -30,6 +30,8 @@ export interface Lane {
   readonly events: EventRecorder;
   /** Those of its plugins that want to know about every pod. */
   readonly observers: readonly SchedulerPlugin[];
+  /** Lets plugins do what may take long, before anything is decided about a pod. Usually there is nothing. */
+  prepare(pod: Pod): Promise<unknown> | undefined;
 }
 
 export type Lanes = ReadonlyMap<string, Lane>;
@@ -41,6 +43,7 @@ function createLane(profile: Profile, deps: LaneDeps): Lane {
   const { schedulerName, plugins } = profile;
   const events = deps.eventsOf(schedulerName);
   const budgets = deps.informers.of(PodDisruptionBudget);
+  const preparers = plugins.filter(({ prepare }) => prepare);
   return {
     schedulerName,
     plugins,
@@ -48,6 +51,10 @@ function createLane(profile: Profile, deps: LaneDeps): Lane {
     decider: new Decider(profile, deps.snapshot, deps.random, deps.nominations),
     preemptor: new Preemptor({ ...deps, budgets, events, plugins, schedulerName }),
     observers: plugins.filter(({ observe }) => observe),
+    prepare(pod) {
+      const work = preparers.flatMap((plugin) => plugin.prepare?.(pod, deps.snapshot) ?? []);
+      return work.length > 0 ? Promise.all(work) : undefined;
+    },
   };
 }
 
@@ -65,7 +72,35 @@ export async function postFilter(
     const outcome = plugin.postFilter && (await plugin.postFilter(attempt));
     if (!outcome) continue;
     if (outcome.nominate) return outcome;
-    last = last ? { ...outcome, message: `${last.message} ${outcome.message}` } : outcome;
+    last = last ? joined(last, outcome) : outcome;
   }
   return last;
+}
+
+const joined = (first: Outcome, second: Outcome): Outcome => ({
+  ...second,
+  message: `${first.message} ${second.message}`,
+  async run(signal) {
+    await first.run(signal);
+    await second.run(signal);
+  },
+});
+
+export interface Following {
+  readonly informers: Informers;
+  changed(change: ObjectChange): void;
+  reconsider(pod: Pod): void;
+}
+
+/** Follows the kinds whose changes may help a pod, and what else plugins need to know. Returns how to end it. */
+export function followAll(lanes: Lanes, { informers, changed, reconsider }: Following): () => void {
+  const plugins = [...new Set([...lanes.values()].flatMap((lane) => lane.plugins))];
+  const hints = plugins.flatMap(({ retryOn }) => retryOn?.objects ?? []);
+  const stops = Array.from(new Set(hints.map(({ resource }) => resource)), (resource) =>
+    informers.of(resource).subscribe((change) => changed({ kind: "Object", resource, change })),
+  );
+  const own = plugins.map((plugin) => plugin.follow?.(reconsider));
+  return () => {
+    for (const stop of [...stops, ...own]) stop?.();
+  };
 }

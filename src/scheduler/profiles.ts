@@ -4,6 +4,7 @@ import { type PluginArgs } from "./args/plugin-args.ts";
 import { type Profile, type SchedulerPlugin } from "./framework.ts";
 import { defaultBinder } from "./plugins/default-binder.ts";
 import { defaultPreemption } from "./plugins/default-preemption.ts";
+import { type DynamicResourcesDeps, dynamicResources } from "./plugins/dynamic-resources.ts";
 import { imageLocality } from "./plugins/image-locality.ts";
 import { interPodAffinity } from "./plugins/inter-pod-affinity/inter-pod-affinity.ts";
 import { nodeAffinity } from "./plugins/node-affinity.ts";
@@ -23,7 +24,7 @@ import { volumeRestrictions } from "./plugins/volume-restrictions.ts";
 import { volumeZone } from "./plugins/volume-zone.ts";
 import { type NamespaceLabels } from "./topology/affinity-term.ts";
 
-export type PluginDeps = VolumeBindingDeps & Partial<VolumePromises>;
+export type PluginDeps = VolumeBindingDeps & Partial<VolumePromises> & DynamicResourcesDeps;
 
 /** The plugins of every profile that turns none of them off, in order, each with its default weight. */
 export const defaultPlugins = (deps: PluginDeps, args: PluginArgs = {}): readonly SchedulerPlugin[] => [
@@ -41,6 +42,7 @@ export const defaultPlugins = (deps: PluginDeps, args: PluginArgs = {}): readonl
   volumeZone(deps),
   podTopologySpread(findPeers(deps.informers), args.PodTopologySpread),
   interPodAffinity(namespaceLabels(deps.informers), args.InterPodAffinity),
+  dynamicResources(deps),
   defaultPreemption(args.DefaultPreemption),
   nodeResourcesBalancedAllocation(args.NodeResourcesBalancedAllocation),
   imageLocality,

@@ -17,10 +17,10 @@ import { NotPermitted, WaitingPods } from "./binding/waiting-pods.ts";
 import { Writes } from "./binding/writes.ts";
 import { type NoPlacement, type Placement, refusedAt } from "./decide.ts";
 import { type Rejections } from "./explain.ts";
-import { type Extenders } from "./extenders/extenders.ts";
+import type { Extenders } from "./extenders/extenders.ts";
 import { type QueuedPod } from "./framework.ts";
 import { Gated, gateOf, groupOf } from "./gated.ts";
-import { createLanes, type Lane, type LaneDeps, type Lanes, laneOf, postFilter } from "./lanes.ts";
+import { createLanes, followAll, type Lane, type LaneDeps, type Lanes, laneOf, postFilter } from "./lanes.ts";
 import { keyOf } from "./pod-key.ts";
 import { Nominations } from "./preemption/nominations.ts";
 import { type CandidateLimits } from "./preemption/plan-preemption.ts";
@@ -81,7 +81,8 @@ class Scheduler {
     const stopNodes = informers.of(Node).subscribe((change) => this.#onNode(change));
     const stopPods = informers.of(Pod).subscribe((change) => this.#onPod(change));
     const stopNamespaces = informers.of(Namespace).subscribe((change) => this.#onNamespace(change));
-    const stopObjects = this.#followObjects();
+    const changed = (change: ObjectChange): void => this.#queue.changed(change);
+    const stopObjects = followAll(this.#lanes, { informers, changed, reconsider: (pod) => this.#reconsider(pod) });
     let slice = new Slice();
     try {
       for (;;) {
@@ -103,20 +104,6 @@ class Scheduler {
       this.#queue.close();
       await this.#writes.finished();
     }
-  }
-
-  /** Other kinds whose changes may help a pod, according to the plugins. */
-  #followObjects(): () => void {
-    const plugins = [...this.#lanes.values()].flatMap((lane) => lane.plugins);
-    const hints = plugins.flatMap(({ retryOn }) => retryOn?.objects ?? []);
-    const stops = Array.from(new Set(hints.map(({ resource }) => resource)), (resource) =>
-      this.#deps.informers
-        .of(resource)
-        .subscribe((change) => this.#queue.changed({ kind: "Object", resource, change })),
-    );
-    return () => {
-      for (const stop of stops) stop();
-    };
   }
 
   #onNode(change: Change<Node>): void {
@@ -160,6 +147,13 @@ class Scheduler {
     this.#nominate(key, pod, change.type === "put" ? change.previous : undefined);
     if (change.trace) this.#traces.set(key, change.trace);
     this.#enqueue(key, pod, lane);
+  }
+
+  /** A plugin may let the pod in now. */
+  #reconsider(pod: Pod): void {
+    const key = keyOf(pod);
+    const lane = laneOf(this.#lanes, pod);
+    if (lane && this.#gated.get(key) && !gateOf(lane.plugins, pod)) this.#enqueue(key, pod, lane);
   }
 
   /** A pod that may enter the queue takes those of its group along. */
@@ -232,6 +226,9 @@ class Scheduler {
     });
     const attempt = { queued, lane, span };
     try {
+      await lane.prepare(pod);
+      if (this.#queue.placeOf(key) !== "trying")
+        return span.end({ facts: { node: "", message: "gone", evaluated: 0 } });
       if (this.#extenders?.isInterested(pod)) return this.#consult(attempt, this.#extenders);
       const decision = lane.decider.decide(pod);
       if (decision.node === undefined) await this.#onNoPlacement(attempt, decision);

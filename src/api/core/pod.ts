@@ -19,7 +19,7 @@ import {
   preparePodUpdate,
   prepareResize,
 } from "./pod/pod-prepare.ts";
-import { claimNamesOf } from "./pod/pod-references.ts";
+import { claimNamesOf, resourceClaimKeysOf, resourceClaimTemplateKeysOf } from "./pod/pod-references.ts";
 import { isFinished } from "./pod/pod-state.ts";
 import { podWarnings } from "./pod/pod-warnings.ts";
 import { validatePod, validatePodCreate } from "./pod/validate/validate-pod.ts";
@@ -93,6 +93,8 @@ export const Pod = defineResource("v1.Pod", podFields, {
     node: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []),
     orphan: orphanIndex,
     claim: (pod) => claimNamesOf(pod).map((name) => `${pod.metadata.namespace}/${name}`),
+    resourceClaim: (pod) => resourceClaimKeysOf(pod),
+    resourceClaimTemplate: (pod) => resourceClaimTemplateKeysOf(pod),
   },
 
   defaults: podDefaults,

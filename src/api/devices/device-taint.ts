@@ -29,6 +29,15 @@ export const DeviceToleration = object("DeviceToleration", "Lets a claim use dev
 });
 export interface DeviceToleration extends Infer<typeof DeviceToleration> {}
 
+export function toleratesDeviceTaint(
+  { key, operator, value = "", effect }: DeviceToleration,
+  taint: DeviceTaint,
+): boolean {
+  if (effect && effect !== taint.effect) return false;
+  if (key && key !== taint.key) return false;
+  return operator === "Exists" || value === (taint.value ?? "");
+}
+
 /** The schema has checked the effect, unless there is none. */
 export function validateTaint(at: Cursor<DeviceTaint>): void {
   at.field("key").rule(qualifiedName);

@@ -7,6 +7,12 @@ import { allocatedDevices, deviceKey, ResourceClaimStatus } from "./claim-status
 import { requestNames, validateClaimSpec } from "./validate-claim-spec.ts";
 import { validateClaimStatus } from "./validate-claim-status.ts";
 
+/** Keeps a claim until its devices are free. */
+export const resourceClaimFinalizer = "resource.kubernetes.io/delete-protection";
+
+/** The name in the pod of a claim that was created for it. */
+export const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
+
 const fields = {
   spec: immutable(present(2, ResourceClaimSpec, "What the claim requests, and its settings. Cannot be changed.")),
   status: embedded(3, ResourceClaimStatus),

@@ -13,7 +13,7 @@ const fields: Readonly<Record<string, Type>> = {
   attributes,
   capacity,
 };
-const deviceType = structType("kubernetes.DRADevice", {
+export const deviceType = structType("kubernetes.DRADevice", {
   field(name) {
     const type = Object.hasOwn(fields, name) ? fields[name] : undefined;
     return type && { type };

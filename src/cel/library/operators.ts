@@ -209,7 +209,7 @@ const access: readonly FunctionDeclaration[] = [
       "in_map",
       [a, mapType(a, b)],
       boolType,
-      (_, key, map) => keyOf(key) !== undefined && (map as MapValue).get(key) !== undefined,
+      (_, key, map) => keyOf(key) !== undefined && (map as MapValue).has(key),
     ),
   ),
 ];

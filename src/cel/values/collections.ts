@@ -145,6 +145,10 @@ export abstract class MapValue {
   /** The value, or undefined if the map lacks the key. */
   abstract get(key: Value): Value | undefined;
   abstract entries(): Iterable<Entry>;
+
+  has(key: Value): boolean {
+    return this.get(key) !== undefined;
+  }
 }
 
 /** A map that an expression wrote. */

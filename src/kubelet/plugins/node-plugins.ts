@@ -1,6 +1,7 @@
 import { ignoreNotFound } from "#api/status.ts";
 import { CSIDriver } from "#api/storage/csi-driver.ts";
 import type { Client } from "#client/client.ts";
+import { ClaimManager } from "#kubelet/claims/claim-manager.ts";
 import { DeviceManager, deviceApiVersion } from "#kubelet/resources/devices.ts";
 import { type CsiDeps, csiPersistent, csiVolume } from "#kubelet/volumes/csi/csi.ts";
 import { CsiDrivers } from "#kubelet/volumes/csi/csi-drivers.ts";
@@ -27,6 +28,7 @@ export interface NodePluginsOptions {
 /** What programs on this node offer to its pods: devices and volumes. */
 export interface NodePlugins {
   readonly devices: DeviceManager;
+  readonly claims: ClaimManager;
   readonly volumes: FurtherPlugins;
   /** Registers plugins until the signal. */
   run(signal: AbortSignal): Promise<void>;
@@ -36,13 +38,20 @@ export async function openNodePlugins(options: NodePluginsOptions): Promise<Node
   const { dataDir, clock, log } = options;
   const dir = `${dataDir}/device-plugins`;
   const devices = await DeviceManager.open({ dir, clock, log, onChange: options.devicesChanged });
+  const claims = await ClaimManager.open({ file: `${dataDir}/dra_manager_state.json`, clock });
   const csi = openCsi(options);
   return {
     devices,
+    claims,
     volumes: { volumes: [csiVolume(csi)], persistent: [csiPersistent(csi)] },
     async run(signal) {
-      const handlers = { CSIPlugin: csiHandler(csi, log), DevicePlugin: deviceHandler(devices, signal) };
+      const handlers = {
+        CSIPlugin: csiHandler(csi, log),
+        DevicePlugin: deviceHandler(devices, signal),
+        DRAPlugin: claimHandler(claims),
+      };
       using _drivers = csi.drivers;
+      using _claims = claims;
       await runTogether(signal, [
         (ended) => serveDevices({ devices, socket: `${dir}/kubelet.sock`, log }, ended),
         (ended) => watchPlugins({ dir: `${dataDir}/plugins_registry`, handlers, clock, log }, ended),
@@ -111,6 +120,11 @@ const csiHandler = ({ drivers, report }: Csi, log: Log): PluginHandler => ({
     drivers.unregister(name);
     report.remove(name).catch((error: unknown) => log.warn("could not report that a driver is gone", { name, error }));
   },
+});
+
+const claimHandler = (claims: ClaimManager): PluginHandler => ({
+  register: async (plugin) => claims.register(plugin),
+  unregister: (plugin) => claims.unregister(plugin),
 });
 
 const deviceHandler = (devices: DeviceManager, signal: AbortSignal): PluginHandler => ({

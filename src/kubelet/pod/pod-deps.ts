@@ -1,3 +1,4 @@
+import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import { Pod } from "#api/core/pod.ts";
 import type { Service } from "#api/core/service.ts";
 import { type EventRecorder, referenceTo } from "#client/events.ts";
@@ -30,6 +31,8 @@ export interface PodDeps {
   readonly puller: ImagePuller;
   /** What device plugins offer; absent where there are none. */
   readonly devices: Devices | undefined;
+  /** Prepares claims for devices; absent where nodes are simulated. */
+  readonly claims: PodClaims | undefined;
   readonly objects: Pick<ReferencedObjects, "configMap" | "secret" | "release">;
   readonly clusterDns: ClusterDns;
   readonly hostIps: readonly string[];
@@ -45,6 +48,13 @@ export interface PodDeps {
   /** Assigns a new container to this pod, so that its events reach the pod's worker. */
   claimContainer(id: string, podUid: string): void;
   disclaimContainer(id: string): void;
+}
+
+/** What the drivers on this node do for pods with claims. */
+export interface PodClaims {
+  prepare(pod: Pod): Promise<void>;
+  devicesOf(pod: Pod, container: AnyContainer): readonly string[];
+  unprepare(pod: Pod): Promise<void>;
 }
 
 export type EventType = "Normal" | "Warning";

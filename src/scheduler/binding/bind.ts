@@ -54,7 +54,7 @@ export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Bind
     await permit(plugins, binding);
     for (const phase of phases) await runChain(phase, plugins, binding);
   } catch (error) {
-    for (const plugin of plugins.toReversed()) plugin.unreserve?.(pod, node, waiting);
+    for (const plugin of plugins.toReversed()) await plugin.unreserve?.(pod, node, waiting);
     return error as Error;
   }
   for (const plugin of plugins) plugin.postBind?.(pod, node);

@@ -103,7 +103,7 @@ for (const [name, onA, onB] of verdicts) {
   });
 }
 
-test("VolumeBinding gives one volume to one claim only, also before that is written", () => {
+test("VolumeBinding gives one volume to one claim only, also before that is written", async () => {
   claim("by-hand-2", { storageClassName: "by-hand" });
   const world = volumeBinding({ client: {} as Client, informers, clock: createVirtualClock() });
   const snapshot = snapshotOf(nodes);
@@ -111,7 +111,7 @@ test("VolumeBinding gives one volume to one claim only, also before that is writ
 
   world.reserve?.(podOf("by-hand"), "b");
   assert.equal(judge(world, podOf("by-hand-2"), snapshot, "b")?.reasons[0], noVolume);
-  world.unreserve?.(podOf("by-hand"), "b");
+  await world.unreserve?.(podOf("by-hand"), "b");
   assert.equal(judge(world, podOf("by-hand-2"), snapshot, "b"), undefined);
 });
 

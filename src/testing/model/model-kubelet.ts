@@ -123,6 +123,7 @@ export class ModelKubelet {
       host: gate.guard(machine.host, { what: "host", names: ["prepare", "mountVolumes", "release", "removeLogs"] }),
       puller: new ImagePuller({ runtime, clock }),
       devices: undefined,
+      claims: undefined,
       objects: { configMap: nothing, secret: nothing, release() {} },
       clusterDns: { servers: [], domain: "cluster.local" },
       hostIps: ["192.0.2.1"],

@@ -72,12 +72,36 @@ function addVolume({ secrets, configMaps, claims }: Found, volume: Volume): void
 }
 
 /** A claim that is made from a template has its name in the status. */
-function addResourceClaims(claims: Set<string>, { spec, status }: Pod): void {
+function addResourceClaims(
+  claims: Set<string>,
+  { spec, status }: Pick<PodObject, "metadata" | "spec" | "status">,
+): void {
   const statuses = firstByName(status?.resourceClaimStatuses);
   for (const { name, resourceClaimName } of spec.resourceClaims ?? []) {
     add(claims, resourceClaimName ?? statuses.get(name)?.resourceClaimName);
   }
   add(claims, status?.extendedResourceClaimStatus?.resourceClaimName);
+}
+
+const none: readonly string[] = [];
+
+/** The claims for devices that a pod uses, as `namespace/name`, as far as they have names yet. */
+export function resourceClaimKeysOf(pod: Pick<PodObject, "metadata" | "spec" | "status">): readonly string[] {
+  const { spec, status, metadata } = pod;
+  if (!spec.resourceClaims?.length && !status?.extendedResourceClaimStatus) return none;
+  const names = new Set<string>();
+  addResourceClaims(names, pod);
+  return Array.from(names, (name) => `${metadata.namespace}/${name}`);
+}
+
+/** The templates that claims of a pod are made from. */
+export function resourceClaimTemplateKeysOf({
+  spec,
+  metadata,
+}: Pick<PodObject, "metadata" | "spec" | "status">): readonly string[] {
+  if (!spec.resourceClaims?.length) return none;
+  const names = new Set(spec.resourceClaims.flatMap(({ resourceClaimTemplateName: name }) => name ?? []));
+  return Array.from(names, (name) => `${metadata.namespace}/${name}`);
 }
 
 function add(names: Set<string>, name: string | undefined): void {

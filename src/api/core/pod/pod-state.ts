@@ -41,3 +41,7 @@ export function nextAvailableAt(pods: readonly PodObject[], minReadySeconds: num
   }
   return next;
 }
+
+/** Whether a pod will not use its claims for devices any more. */
+export const isDoneWithClaims = (pod: PodObject): boolean =>
+  isFinished(pod) || (pod.metadata.deletionTimestamp !== undefined && !pod.spec.nodeName);

@@ -105,12 +105,16 @@ async function prepareContainer(deps: PodDeps, run: ContainerRun) {
 }
 
 /** The devices that were allocated when the pod was admitted; allocates now if that is no longer known. */
-async function allocateDevices({ devices }: PodDeps, pod: Pod, container: AnyContainer) {
-  if (!devices || !hasExtendedResources(container)) return [];
+async function allocateDevices({ devices, claims }: PodDeps, pod: Pod, container: AnyContainer) {
+  const names = claims?.devicesOf(pod, container) ?? [];
+  const claimed = names.length > 0 ? [{ ...nothing, cdiDevices: names.map((name) => ({ name })) }] : [];
+  if (!devices || !hasExtendedResources(container)) return claimed;
   const given = await devices.allocate(deviceRequest(pod, container));
   await devices.preStart(pod.metadata.uid, container.name);
-  return given;
+  return [...given, ...claimed];
 }
+
+const nothing = { envs: {}, mounts: [], devices: [], annotations: {} };
 
 /** The pod with its addresses, which the API may not have yet but its containers need. */
 function withAddresses(pod: Pod, ips: readonly string[], hostIps: readonly string[]): Pod {

@@ -15,6 +15,17 @@ export async function prepareSandbox(deps: PodDeps, pod: Pod, attempt: number): 
   return sandboxConfig({ pod, attempt, dns, clusterDomain: clusterDns.domain, logDirectory, cgroupParent });
 }
 
+/** Lets drivers prepare the devices of a pod. */
+export async function prepareClaims(deps: PodDeps, pod: Pod): Promise<void> {
+  try {
+    await deps.claims?.prepare(pod);
+  } catch (error) {
+    const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${messageOf(error)}`;
+    podEvent(deps, pod, "Warning", "FailedPrepareDynamicResources", message);
+    throw error;
+  }
+}
+
 /** Creates a sandbox. Resolves when its network is up. */
 export async function createSandbox(deps: PodDeps, pod: Pod, config: SandboxConfig): Promise<SandboxRecord> {
   const { runtime } = deps;

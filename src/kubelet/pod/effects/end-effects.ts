@@ -93,6 +93,7 @@ export class EndEffects {
     const others = listed.filter(({ id, pod }) => pod.uid === uid && id !== sandbox?.id);
     const ids = [...(sandbox ? [sandbox.id] : []), ...others.map(({ id }) => id)];
     await Promise.all(ids.map((id) => deps.runtime.stopSandbox(id)));
+    await deps.claims?.unprepare(this.#context.pod());
     if (sandbox) records.sandboxLost(sandbox.id);
     await records.lookAtAll();
     facts.sandboxesStopped();

@@ -6,7 +6,7 @@ import { containerNamed } from "#kubelet/pod/plan/pod-state.ts";
 import type { Step, StepOf } from "#kubelet/pod/plan/step.ts";
 import { RetryLater } from "#kubelet/pod/plan/steps.ts";
 import { podEvent } from "../pod-deps.ts";
-import { createSandbox, prepareSandbox } from "./create-sandbox.ts";
+import { createSandbox, prepareClaims, prepareSandbox } from "./create-sandbox.ts";
 import { type EffectContext, targetOf } from "./effect-context.ts";
 import { EndEffects } from "./end-effects.ts";
 import { resizePod } from "./resize-pod.ts";
@@ -82,6 +82,7 @@ export class PodEffects {
       await deps.runtime.stopSandbox(before.id);
       await records.lookAtAll();
     }
+    await prepareClaims(deps, pod);
     const create = () =>
       facts.numbered("sandbox", async (failures) => {
         const config = await prepareSandbox(deps, pod, attempt + failures);

@@ -31,6 +31,7 @@ export async function cleanUpPod(deps: PodDeps, pod: Pod, sandboxIds: readonly s
   const listed = (await runtime.listSandboxes()).filter((sandbox) => sandbox.pod.uid === uid);
   const ids = new Set([...sandboxIds, ...listed.map(({ id }) => id)]);
   await Promise.all(Array.from(ids, (id) => removeSandbox(deps, id)));
+  await deps.claims?.unprepare(pod);
   await host.release(uid);
   await host.removeLogs(podNameOf(pod));
   puller.forgetPod(uid);

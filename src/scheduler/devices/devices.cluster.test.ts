@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Pod } from "#api/core/pod.ts";
+import { DeviceClass } from "#api/devices/device-class.ts";
+import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { ResourceClaimTemplate } from "#api/devices/resource-claim-template.ts";
+import { ResourceSlice } from "#api/devices/resource-slice.ts";
+import { type InputOf } from "#api/resource.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+
+const namespace = "default";
+const driver = "gpu.example.com";
+const devices = { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] };
+
+/** Two nodes with two GPUs each, and a class for them. */
+async function startWithGpus(): Promise<TestCluster> {
+  const cluster = await startCluster({ nodes: 2 });
+  const { client } = cluster;
+  await client.create(DeviceClass, {
+    metadata: { name: "gpu" },
+    spec: { selectors: [{ cel: { expression: `device.driver == "${driver}"` } }] },
+  });
+  for (const nodeName of ["node-1", "node-2"]) {
+    const pool = { name: nodeName, generation: 1, resourceSliceCount: 1 };
+    const gpus = ["gpu-0", "gpu-1"].map((name, at) => ({ name, attributes: { index: { int: at } } }));
+    await client.create(ResourceSlice, {
+      metadata: { name: nodeName },
+      spec: { driver, pool, nodeName, devices: gpus },
+    });
+  }
+  await client.create(ResourceClaimTemplate, { metadata: { name: "one-gpu", namespace }, spec: { spec: { devices } } });
+  return cluster;
+}
+
+const podWith = (name: string, claim: object): InputOf<Pod> => ({
+  metadata: { name, namespace },
+  spec: {
+    containers: [{ name: "main", image: "web:1", resources: { claims: [{ name: "gpu" }] } }],
+    resourceClaims: [{ name: "gpu", ...claim }],
+    restartPolicy: "Never",
+  },
+});
+const fromTemplate = { resourceClaimTemplateName: "one-gpu" };
+
+const gpusOf = (claims: readonly ResourceClaim[]): string[] =>
+  claims
+    .flatMap(({ status }) => status.allocation?.devices.results?.map(({ pool, device }) => `${pool}/${device}`) ?? [])
+    .sort();
+
+test("pods get a device each from a template, wait when there are none, and get those of pods that are done", async () => {
+  await using cluster = await startWithGpus();
+  const { client } = cluster;
+
+  for (let n = 0; n < 5; n++) await client.create(Pod, podWith(`pod-${n}`, fromTemplate));
+  await cluster.settle();
+
+  const claims = await cluster.list(ResourceClaim);
+  const pods = await cluster.list(Pod);
+  const running = pods.filter(({ status }) => status.phase === "Running");
+  const waiting = pods.find(({ status }) => status.phase === "Pending");
+  assert.equal(running.length, 4);
+  assert.deepEqual(gpusOf(claims), ["node-1/gpu-0", "node-1/gpu-1", "node-2/gpu-0", "node-2/gpu-1"]);
+  const condition = waiting?.status.conditions?.find(({ type }) => type === "PodScheduled");
+  assert.match(condition?.message ?? "", /^0\/2 nodes are available: 2 cannot allocate all claims\./);
+
+  const [first] = running;
+  assert(first);
+  await client.delete(Pod, first.metadata);
+  await cluster.settle();
+
+  const after = await cluster.list(ResourceClaim);
+  assert((await cluster.list(Pod)).every(({ status }) => status.phase === "Running"));
+  assert.deepEqual(gpusOf(after), ["node-1/gpu-0", "node-1/gpu-1", "node-2/gpu-0", "node-2/gpu-1"]);
+  for (const { metadata, status } of after) {
+    assert.deepEqual(
+      status.reservedFor?.map(({ uid }) => uid),
+      metadata.ownerReferences?.map(({ uid }) => uid),
+    );
+  }
+});
+
+test("two pods share a claim on one node, and it is free again after both", async () => {
+  await using cluster = await startWithGpus();
+  const { client } = cluster;
+  await client.create(Pod, podWith("early", { resourceClaimName: "shared" }));
+  await cluster.settle();
+  assert.equal((await client.get(Pod, { namespace, name: "early" })).spec.nodeName, undefined);
+
+  await client.create(ResourceClaim, { metadata: { name: "shared", namespace }, spec: { devices } });
+  await client.create(Pod, podWith("late", { resourceClaimName: "shared" }));
+  await cluster.settle();
+
+  const pods = await cluster.list(Pod);
+  const claim = await client.get(ResourceClaim, { namespace, name: "shared" });
+  assert.equal(new Set(pods.map(({ spec }) => spec.nodeName)).size, 1);
+  assert(pods.every(({ status }) => status.phase === "Running"));
+  assert.deepEqual(claim.status.reservedFor?.map(({ name }) => name).sort(), ["early", "late"]);
+  assert.deepEqual(claim.metadata.finalizers, ["resource.kubernetes.io/delete-protection"]);
+
+  for (const { metadata } of pods) await client.delete(Pod, metadata);
+  await cluster.settle();
+
+  const free = await client.get(ResourceClaim, { namespace, name: "shared" });
+  assert.deepEqual(free.status, {});
+  assert.equal(free.metadata.finalizers, undefined);
+});

@@ -1,0 +1,89 @@
+import { Pod } from "#api/core/pod.ts";
+import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { type EventRecorder } from "#client/events.ts";
+import type { AllocatorDeps, DeviceAllocator } from "../devices/device-allocator.ts";
+import { hasResourceClaims, resourceClaimsOf } from "../devices/pod-claims.ts";
+import { deviceHints } from "../devices/retry-hints.ts";
+import { type SchedulerPlugin } from "../framework.ts";
+
+export interface DynamicResourcesDeps extends AllocatorDeps {
+  eventsOf?(schedulerName: string): EventRecorder;
+}
+
+/**
+ * Gives the claims of pods their devices. A claim gets them together with the node of the first pod that uses it, and they
+ * are stored before that pod is bound. What allocates devices is loaded for the first pod with a claim.
+ */
+export function dynamicResources(deps: DynamicResourcesDeps): SchedulerPlugin {
+  const { informers } = deps;
+  let allocator: DeviceAllocator | undefined;
+  let stop: (() => void) | undefined;
+
+  const prepare = async (...args: Parameters<DeviceAllocator["prepare"]>): Promise<void> => {
+    if (!allocator) {
+      const { DeviceAllocator: Allocator } = await import("../devices/device-allocator.ts");
+      allocator = await Allocator.open(deps);
+      stop = allocator.follow();
+    }
+    await allocator.prepare(...args);
+  };
+  return {
+    name: "DynamicResources",
+    weight: 2,
+    retryOn: deviceHints,
+
+    follow(reconsider) {
+      const unsubscribe = informers.of(ResourceClaim).subscribe(({ type, object: { metadata } }) => {
+        if (type === "delete") return;
+        const key = `${metadata.namespace}/${metadata.name}`;
+        for (const pod of informers.of(Pod).by("resourceClaim", key)) if (!pod.spec.nodeName) reconsider(pod);
+      });
+      return () => {
+        unsubscribe();
+        stop?.();
+      };
+    },
+
+    preEnqueue(pod) {
+      if (!hasResourceClaims(pod)) return undefined;
+      const claims = resourceClaimsOf(informers, pod);
+      return typeof claims === "string" ? claims : undefined;
+    },
+
+    prepare: (pod, snapshot) => (hasResourceClaims(pod) ? prepare(pod, snapshot) : undefined),
+    candidates: (pod) => (hasResourceClaims(pod) ? allocator?.refusalOf(pod) : undefined),
+    acrossNodes: (pod, snapshot) => (hasResourceClaims(pod) ? allocator?.across(pod, snapshot) : undefined),
+    ...bindingHooks(deps, () => allocator),
+  };
+}
+
+type BindingHooks = "postFilter" | "reserve" | "unreserve" | "preBind" | "untilReady" | "postBind";
+
+/** What happens after the decision. */
+function bindingHooks(
+  deps: DynamicResourcesDeps,
+  allocator: () => DeviceAllocator | undefined,
+): Pick<SchedulerPlugin, BindingHooks> {
+  let events: EventRecorder | undefined;
+  return {
+    async postFilter({ pod }) {
+      const run = hasResourceClaims(pod) ? allocator()?.freeUnusable(pod) : undefined;
+      return run && { message: "deallocation of ResourceClaim completed", nominate: undefined, victims: [], run };
+    },
+    reserve: (pod, nodeName) => (hasResourceClaims(pod) ? allocator()?.reserve(pod, nodeName) : undefined),
+    unreserve: (pod) => (hasResourceClaims(pod) ? allocator()?.unreserve(pod) : undefined),
+    preBind: (pod, _nodeName, signal) => (hasResourceClaims(pod) ? allocator()?.store(pod, signal) : undefined),
+    untilReady(pod, nodeName) {
+      const claims = hasResourceClaims(pod) ? (allocator()?.waitsFor(pod) ?? []) : [];
+      if (claims.length === 0) return undefined;
+      return async (signal) => {
+        const { waitUntilReady } = await import("../devices/wait-until-ready.ts");
+        const message = `waiting for binding conditions for device on node ${nodeName}`;
+        events ??= deps.eventsOf?.(pod.spec.schedulerName || "default-scheduler");
+        events?.event(pod, "Normal", "BindingConditionsPending", message);
+        await waitUntilReady(deps, claims, signal);
+      };
+    },
+    postBind: (pod) => (hasResourceClaims(pod) ? allocator()?.done(pod) : undefined),
+  };
+}
