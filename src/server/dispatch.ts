@@ -87,15 +87,20 @@ function toResource(deps: DispatchDeps, context: Context, resource: Resource): A
 function toComputed(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   if (context.info.subresource) return noSuchPath();
   checkVerb(context, resource.verbs);
+  warnIfDeprecated(context, resource);
   return deps.computed.get(groupResource(resource, resource.plural))?.(context, resource) ?? noSuchPath();
 }
 
 function toStored(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   if (context.info.subresource) return toSubresource(deps, context, resource);
   checkVerb(context, resource.verbs);
-  const warning = deprecationWarning(resource);
-  if (warning) context.warnings.push(warning);
+  warnIfDeprecated(context, resource);
   return toVerb(deps, context, resource);
+}
+
+function warnIfDeprecated({ warnings }: Context, resource: Resource): void {
+  const warning = deprecationWarning(resource);
+  if (warning) warnings.push(warning);
 }
 
 /** A single object needs a name and, if its kind is namespaced, a namespace; only reads work across all namespaces. */
