@@ -80,9 +80,22 @@ function toResource(deps: DispatchDeps, context: Context, resource: Resource): A
   const isReview = !info.subresource && info.verb === "create";
   const review = isReview && deps.reviews.get(groupResource(resource, resource.plural));
   if (review) return review(context, resource);
-  const caughtUp = needsNewest(context) ? deps.objects.catchUp() : undefined;
+  if (!needsNewest(context)) return toStored(deps, context, resource);
+  if (isRead(info.verb)) return readNewest(deps, context, resource);
+  const caughtUp = deps.objects.catchUp();
   return caughtUp ? caughtUp.then(() => toStored(deps, context, resource)) : toStored(deps, context, resource);
 }
+
+/** Reads go on from the caches while the store cannot be asked. */
+function readNewest(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
+  const read = (isBehind: boolean): Answer | Promise<Answer> => {
+    if (isBehind) context.warnings.push(oldStateWarning);
+    return toStored(deps, context, resource);
+  };
+  const isBehind = deps.objects.catchUpIfPossible();
+  return typeof isBehind === "boolean" ? read(isBehind) : isBehind.then(read);
+}
+const oldStateWarning = "the store does not answer: this is the last state that the server has seen";
 
 function toComputed(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   if (context.info.subresource) return noSuchPath();

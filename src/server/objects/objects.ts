@@ -7,7 +7,14 @@ import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type LocalInformers, localInformers } from "#runtime/local-informers.ts";
 import { bodyTooLarge, maxBodyBytes } from "#server/http/limits.ts";
-import { type Change, type Committed, type Refused, type Store, type StoreEvent } from "#store/store.ts";
+import {
+  type Change,
+  type Committed,
+  type Refused,
+  type Store,
+  StoreCutOffError,
+  type StoreEvent,
+} from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
 import { type Beside, BesideRefused, type Typed } from "./beside.ts";
@@ -55,6 +62,7 @@ interface Written {
 
 /** Resource + Store = typed objects. Only this file and the caches know keys and stored bytes. */
 export class Objects implements AsyncDisposable {
+  #isCutOff = false;
   readonly #deps: ObjectsDeps;
   readonly #caches = new Map<string, WatchCache>();
   /** The same by the Resource object, which every request uses. */
@@ -128,6 +136,30 @@ export class Objects implements AsyncDisposable {
     return this.#deps.store.catchUp()?.catch((error: unknown) => {
       throw statusOf(error);
     });
+  }
+
+  /**
+   * The same for a read, which goes on when the store cannot be asked: resolves to true if the caches may be behind
+   * for that reason. As long as that lasts, only the first read waits.
+   */
+  catchUpIfPossible(): boolean | Promise<boolean> {
+    const caughtUp = this.#deps.store.catchUp();
+    if (!caughtUp) return false;
+    const isBehind = caughtUp.then(
+      () => {
+        this.#isCutOff = false;
+        return false;
+      },
+      (error: unknown) => {
+        if (!(error instanceof StoreCutOffError)) throw statusOf(error);
+        this.#isCutOff = true;
+        return true;
+      },
+    );
+    if (!this.#isCutOff) return isBehind;
+    // Its outcome is for the reads that come later.
+    isBehind.catch(() => {});
+    return true;
   }
 
   /** The store as this version of a kind sees it. */
