@@ -92,7 +92,7 @@ function readNewest(deps: DispatchDeps, context: Context, resource: Resource): A
     if (isBehind) context.warnings.push(oldStateWarning);
     return toStored(deps, context, resource);
   };
-  const isBehind = deps.objects.catchUpIfPossible();
+  const isBehind = deps.objects.newest.reachedIfPossible();
   return typeof isBehind === "boolean" ? read(isBehind) : isBehind.then(read);
 }
 const oldStateWarning = "the store does not answer: this is the last state that the server has seen";

@@ -17,6 +17,7 @@ import {
 } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
+import { NewestState } from "../newest-state.ts";
 import { type Beside, BesideRefused, type Typed } from "./beside.ts";
 import { commitInParts } from "./commit-in-parts.ts";
 import { ConvertedStore } from "./converted-store.ts";
@@ -62,7 +63,7 @@ interface Written {
 
 /** Resource + Store = typed objects. Only this file and the caches know keys and stored bytes. */
 export class Objects implements AsyncDisposable {
-  #isCutOff = false;
+  readonly #newest: NewestState;
   readonly #deps: ObjectsDeps;
   readonly #caches = new Map<string, WatchCache>();
   /** The same by the Resource object, which every request uses. */
@@ -76,6 +77,7 @@ export class Objects implements AsyncDisposable {
 
   constructor(deps: ObjectsDeps) {
     this.#deps = deps;
+    this.#newest = new NewestState(deps.store);
   }
 
   get store(): Store {
@@ -128,38 +130,13 @@ export class Objects implements AsyncDisposable {
     return cache.isReady ? cache : cache.synced().then(() => cache);
   }
 
-  /**
-   * Resolves when the caches show everything that any server has confirmed before this call. undefined if they always
-   * do, because only this server writes to the store.
-   */
-  catchUp(): Promise<void> | undefined {
-    return this.#deps.store.catchUp()?.catch((error: unknown) => {
-      throw statusOf(error);
-    });
+  /** Whether the caches show what other servers have written. */
+  get newest(): NewestState {
+    return this.#newest;
   }
 
-  /**
-   * The same for a read, which goes on when the store cannot be asked: resolves to true if the caches may be behind
-   * for that reason. As long as that lasts, only the first read waits.
-   */
-  catchUpIfPossible(): boolean | Promise<boolean> {
-    const caughtUp = this.#deps.store.catchUp();
-    if (!caughtUp) return false;
-    const isBehind = caughtUp.then(
-      () => {
-        this.#isCutOff = false;
-        return false;
-      },
-      (error: unknown) => {
-        if (!(error instanceof StoreCutOffError)) throw statusOf(error);
-        this.#isCutOff = true;
-        return true;
-      },
-    );
-    if (!this.#isCutOff) return isBehind;
-    // Its outcome is for the reads that come later.
-    isBehind.catch(() => {});
-    return true;
+  catchUp(): Promise<void> | undefined {
+    return this.#newest.reached();
   }
 
   /** The store as this version of a kind sees it. */
