@@ -7,14 +7,7 @@ import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type LocalInformers, localInformers } from "#runtime/local-informers.ts";
 import { bodyTooLarge, maxBodyBytes } from "#server/http/limits.ts";
-import {
-  type Change,
-  type Committed,
-  type Refused,
-  type Store,
-  StoreCutOffError,
-  type StoreEvent,
-} from "#store/store.ts";
+import { type Change, type Committed, type Refused, type Store, type StoreEvent } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
 import { NewestState } from "../newest-state.ts";
