@@ -3,6 +3,7 @@ import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { ignoreNotFound } from "#api/status.ts";
+import { outOfServiceTaint } from "#api/well-known.ts";
 import { objectKey } from "#runtime/object-cache.ts";
 import { type Again, againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { disruptPod } from "./node/disrupt-pod.ts";
@@ -22,6 +23,12 @@ export const podGcController =
     return {
       name: "pod-garbage-collector",
       reconciles: Pod,
+      // Nothing is to be done about other pods, and every change of every pod comes by here.
+      concerns: (pod) =>
+        isFinished(pod) ||
+        pod.metadata.deletionTimestamp !== undefined ||
+        (pod.spec.nodeName !== undefined && !nodes.get({ name: pod.spec.nodeName })) ||
+        (finished.size > 0 && finished.has(objectKey(pod.metadata.namespace, pod.metadata.name))),
       watches: [
         watch(Node, (change) => {
           const { name } = change.object.metadata;
@@ -56,8 +63,7 @@ export const podGcController =
 
 /** Its administrator has marked it as permanently gone. */
 const isOutOfService = ({ spec, status }: Node): boolean =>
-  !isConditionTrue(status.conditions, "Ready") &&
-  (spec.taints?.some(({ key }) => key === "node.kubernetes.io/out-of-service") ?? false);
+  !isConditionTrue(status.conditions, "Ready") && (spec.taints?.some(({ key }) => key === outOfServiceTaint) ?? false);
 
 /** Finished pods beyond the threshold: evicted ones first, then the oldest. */
 export function surplus(finished: readonly Pod[], threshold: number): Pod[] {

@@ -109,16 +109,19 @@ function subscribe<T extends ApiObject>(
 }
 
 /** The current and the previous controller of the object: a change of controller concerns both. */
-function ownersOf(change: Change<ApiObject>, owner: Resource): Set<string> {
-  const states = change.type === "put" && change.previous ? [change.object, change.previous] : [change.object];
-  const keys = new Set<string>();
-  for (const state of states) {
-    const reference = controllerOf(state);
-    if (!reference || reference.kind !== owner.kind || groupOf(reference.apiVersion) !== owner.group) continue;
-    const namespace = owner.scope === "Namespaced" ? state.metadata.namespace : undefined;
-    keys.add(objectKey(namespace, reference.name));
-  }
-  return keys;
+function ownersOf(change: Change<ApiObject>, owner: Resource): readonly string[] {
+  const now = ownerOf(change.object, owner);
+  const before = change.type === "put" && change.previous ? ownerOf(change.previous, owner) : undefined;
+  if (now === undefined && before === undefined) return nobody;
+  return [now, before === now ? undefined : before].filter((key) => key !== undefined);
+}
+const nobody: readonly string[] = Object.freeze([]);
+
+function ownerOf(state: ApiObject, owner: Resource): string | undefined {
+  const reference = controllerOf(state);
+  if (!reference || reference.kind !== owner.kind || groupOf(reference.apiVersion) !== owner.group) return undefined;
+  const namespace = owner.scope === "Namespaced" ? state.metadata.namespace : undefined;
+  return objectKey(namespace, reference.name);
 }
 
 async function resync<T extends ApiObject>(

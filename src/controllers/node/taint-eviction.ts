@@ -3,6 +3,7 @@ import { toleratesTaint } from "#api/core/pod/tolerations.ts";
 import { Pod } from "#api/core/pod.ts";
 import { referenceTo } from "#client/events.ts";
 import { equal } from "#lib/data/equal.ts";
+import { type Informer } from "#runtime/informer.ts";
 import { objectKey } from "#runtime/object-cache.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { disruptPod } from "./disrupt-pod.ts";
@@ -17,6 +18,8 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
   return {
     name: "taint-eviction",
     reconciles: Pod,
+    // Other pods wait for a change of their node.
+    concerns: (pod) => isOnTainted(nodes, pod) || (planned.size > 0 && planned.has(keyOf(pod))),
     watches: [
       watch(Node, (change) => {
         const before = change.type === "put" ? change.previous : undefined;
@@ -29,7 +32,7 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
       const { nodeName } = pod.spec;
       const node = nodeName && !pod.metadata.deletionTimestamp ? nodes.get({ name: nodeName }) : undefined;
       const { namespace, name } = pod.metadata;
-      const key = objectKey(namespace, name);
+      const key = keyOf(pod);
       const about = referenceTo(Pod, pod);
       const sinceMs = planned.get(key) ?? clock.now();
       const dueMs = node ? planEviction(pod, noExecute(node), { nowMs: clock.now(), sinceMs }) : undefined;
@@ -55,6 +58,13 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
 }
 
 const noExecute = ({ spec }: Node): Taint[] => (spec.taints ?? []).filter(({ effect }) => effect === "NoExecute");
+
+const keyOf = ({ metadata: { namespace, name } }: Pod): string => objectKey(namespace, name);
+
+function isOnTainted(nodes: Informer<Node>, { spec: { nodeName } }: Pod): boolean {
+  const node = nodeName ? nodes.get({ name: nodeName }) : undefined;
+  return node?.spec.taints?.some(({ effect }) => effect === "NoExecute") ?? false;
+}
 
 export interface EvictionTimes {
   readonly nowMs: number;

@@ -14,18 +14,20 @@ export const ownedBy = <D extends ApiObject>(informer: Informer<D>, { metadata }
 export const orphansBeside = <D extends ApiObject>(informer: Informer<D>, { metadata }: ApiObject): D[] =>
   informer.by("orphan", metadata.namespace ?? "");
 
-/** Wakes the owners that may adopt an object without a controller, when it is new or its labels have changed. */
-export function* adopters<O extends Stored, D extends ApiObject>(
+/** The owners that may adopt an object without a controller, when it is new or its labels have changed. */
+export function adopters<O extends Stored, D extends ApiObject>(
   change: Change<D>,
   owners: Informer<O>,
   selectorOf: (owner: O) => LabelSelector,
 ): Iterable<Wake> {
   const { metadata } = change.object;
-  if (change.type === "delete" || controllerOf(change.object) || metadata.deletionTimestamp) return;
+  if (change.type === "delete" || controllerOf(change.object) || metadata.deletionTimestamp) return [];
   const { previous } = change;
-  if (previous && !controllerOf(previous) && equal(previous.metadata.labels, metadata.labels)) return;
+  if (previous && !controllerOf(previous) && equal(previous.metadata.labels, metadata.labels)) return [];
+  const found: Wake[] = [];
   for (const owner of owners.list(metadata.namespace)) {
     const selector = selectorOf(owner);
-    if (!isEmptySelector(selector) && matches(selector, metadata.labels)) yield owner.metadata;
+    if (!isEmptySelector(selector) && matches(selector, metadata.labels)) found.push(owner.metadata);
   }
+  return found;
 }

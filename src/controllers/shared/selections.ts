@@ -66,6 +66,8 @@ export class Selections {
   }
 
   *servicesFor(namespace: string, labels: Labels | undefined): Iterable<Wake> {
+    // Without services, no pod costs anything.
+    if (this.#pairs.size === 0) return;
     for (const key of keysOf(namespace, labels)) {
       for (const [name, selector] of this.#pairs.get(key)?.services ?? []) {
         if (matchesLabels(selector, labels)) yield { namespace, name };
@@ -110,6 +112,7 @@ export class Selections {
   }
 
   #takePod(change: Change<Pod>): void {
+    if (this.#pairs.size === 0) return;
     const { namespace, name, labels } = change.object.metadata;
     const before = change.type === "put" ? change.previous?.metadata.labels : labels;
     const now = change.type === "put" ? labels : undefined;

@@ -8,12 +8,13 @@ import { Eviction } from "#api/policy/eviction.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { inSlices } from "#lib/async/turns.ts";
 import { openApiV2, openApiV3, openApiV3Root } from "#schema/openapi/openapi.ts";
+import { type Json } from "#schema/openapi/openapi-definitions.ts";
 import { type Root, rootsOf } from "#schema/openapi/openapi-roots.ts";
 import { openApiV2Protobuf, openApiV2ProtobufTypes } from "#schema/openapi/openapi-v2-protobuf.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type ResourceRegistry } from "../registry.ts";
-import { type RemoteRoutes } from "../remote-routes.ts";
+import { type OpenApiPart, type RemoteRoutes } from "../remote-routes.ts";
 import { APIGroup, APIGroupList, APIResourceList, APIVersions, VersionInfo, WatchEvent } from "./discovery-kinds.ts";
 import { fingerprint } from "./groups.ts";
 import { jsonInTurns } from "./json-in-turns.ts";
@@ -52,13 +53,15 @@ export function createOpenApi(resources: ResourceRegistry, remote: Pick<RemoteRo
     built.body.catch(() => documents.delete(key));
     return { hash, body: await built.body };
   };
-  const v2 = () => inSlices(openApiV2(resources.all(), options));
+  const v2 = async (others: readonly OpenApiPart[]) =>
+    withOthers(await inSlices(openApiV2(resources.all(), options)), others);
   const answerV2 = async ({ headers }: Context["request"]): Promise<Answer> => {
-    const hash = hashOf(resources.all());
+    const others = remote.versions().flatMap(({ openApiV2: said }) => said ?? []);
+    const hash = hashOf(resources.all(), others);
     const wantsProtobuf = headers.accept?.includes(openApiV2ProtobufTypes.asked) ?? false;
     if (!wantsProtobuf)
-      return found(headers, await once("v2", hash, async () => jsonInTurns(await v2())), "application/json");
-    const document = await once("v2 protobuf", hash, async () => inSlices(openApiV2Protobuf(await v2())));
+      return found(headers, await once("v2", hash, async () => jsonInTurns(await v2(others))), "application/json");
+    const document = await once("v2 protobuf", hash, async () => inSlices(openApiV2Protobuf(await v2(others))));
     return found(headers, document, openApiV2ProtobufTypes.answered);
   };
   const answerV3 = async ({ headers }: Context["request"], groupVersion: string): Promise<Answer> => {
@@ -83,6 +86,14 @@ export function createOpenApi(resources: ResourceRegistry, remote: Pick<RemoteRo
   };
 }
 
+/** Our document with what other servers say. Most clusters have none. */
+async function withOthers(own: Json, others: readonly OpenApiPart[]): Promise<Json> {
+  if (others.length === 0) return own;
+  const { mergeV2 } = await import("#schema/openapi/merge-v2.ts");
+  const parts = others.map(({ part }) => part);
+  return await inSlices(mergeV2(own, parts));
+}
+
 interface Built {
   readonly hash: string;
   readonly body: Promise<Uint8Array>;
@@ -97,9 +108,10 @@ function forgetUnserved(documents: Map<string, Built>, resources: ResourceRegist
 }
 
 /** Changes with what the documents say about these kinds. Our own kinds change with the version alone. */
-function hashOf(served: readonly Resource[]): string {
+function hashOf(served: readonly Resource[], others: readonly OpenApiPart[] = []): string {
   const parts = served.map(({ group, version, plural, digest = "" }) => [group, version, plural, digest]);
-  return fingerprint(Buffer.from(JSON.stringify([kubernetesVersion, parts])));
+  const theirs = others.map(({ digest }) => digest);
+  return fingerprint(Buffer.from(JSON.stringify([kubernetesVersion, parts, ...theirs])));
 }
 
 /** Documents of paths that are about no kind change with the version alone. */
