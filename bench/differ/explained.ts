@@ -69,7 +69,8 @@ const explanations: readonly Explanation[] = [
     explains: ({ kind, upstream }) => /^code 400/.test(kind) && upstream.includes("2006-01-02T15:04:05.000000Z07:00"),
   },
   {
-    reason: "a value of the wrong type is named by its JSON path and type, without Go's embedded structs and type names",
+    reason:
+      "a value of the wrong type is named by its JSON path and type, without Go's embedded structs and type names",
     explains: ({ upstream, ours }) =>
       [upstream, ours].every((text) => text.includes("json: cannot unmarshal")) &&
       withoutGoNames(upstream) === withoutGoNames(ours),
