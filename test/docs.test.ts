@@ -4,6 +4,7 @@ import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { allResources } from "#api/all.ts";
+import { ComponentStatus } from "#api/core/component-status.ts";
 import { commands } from "#cli/main.ts";
 import { controllerNames } from "#controllers/all.ts";
 import { upstreamControllers } from "#controllers/choose-controllers.ts";
@@ -223,7 +224,7 @@ test("docs/supported.md lists every kind that is served", () => {
   const listed = rows.flatMap(([group = "", ...cells]) =>
     cells.flatMap((cell) => namesIn(cell).map((kind) => `${kind} of ${group}`)),
   );
-  const served = new Set(allResources.map(({ kind, group }) => `${kind} of ${group || "core"}`));
+  const served = new Set([...allResources, ComponentStatus].map(({ kind, group }) => `${kind} of ${group || "core"}`));
 
   assert.deepEqual(listed.sort(), [...served].sort());
 });

@@ -69,6 +69,44 @@ const explanations: readonly Explanation[] = [
     explains: ({ kind, upstream }) => /^code 400/.test(kind) && upstream.includes("2006-01-02T15:04:05.000000Z07:00"),
   },
   {
+    reason:
+      "a value of the wrong type is named by its JSON path and type, without Go's embedded structs and type names",
+    explains: ({ upstream, ours }) =>
+      [upstream, ours].every((text) => text.includes("json: cannot unmarshal")) &&
+      withoutGoNames(upstream) === withoutGoNames(ours),
+  },
+  {
+    reason: "the names of shared parameters in OpenAPI v2 end in a hash of their text",
+    explains: ({ kind, upstream, ours }, { path }) =>
+      path === "/openapi/v2" &&
+      (kind.startsWith("object parameters.") ||
+        (kind.includes("parameters[].$ref") && withoutHash(upstream) === withoutHash(ours))),
+  },
+  {
+    reason: "every type and field has a text, unless it would repeat another, and a reference with a text is in allOf",
+    explains: ({ kind, upstream, ours }, { path }) =>
+      path.startsWith("/openapi/") &&
+      (/description (absent\/string|string\/absent)$/.test(kind) ||
+        (kind.endsWith(".$ref string/absent") && ours === "absent") ||
+        (kind.endsWith(".allOf absent/list") && upstream === "absent")),
+  },
+  {
+    reason: "DeleteOptions and WatchEvent name the groups that are served",
+    explains: ({ kind }) => /\.(DeleteOptions|WatchEvent)\.x-kubernetes-group-version-kind list\/list$/.test(kind),
+  },
+  {
+    reason: "the list of OpenAPI v3 documents has the type application/json",
+    explains: (_, { path }) => path === "/openapi/v3",
+  },
+  {
+    reason: "the caBundle of an APIService has no list type",
+    explains: ({ kind }) => /APIServiceSpec\.properties\.caBundle\.x-kubernetes-list-type string\/absent$/.test(kind),
+  },
+  {
+    reason: "metrics.k8s.io is served by the server itself",
+    explains: ({ kind, upstream }) => upstream === "absent" && /\bmetrics\b/.test(kind),
+  },
+  {
     reason: "a strategic merge patch of the wrong type is refused in the words of the others",
     explains: ({ upstream, ours }, { type = "" }) =>
       type.includes("strategic") &&
@@ -123,8 +161,19 @@ const explanations: readonly Explanation[] = [
   },
 ];
 
+/** `Volume.spec.VolumeSource.nfs` without the types that Go embeds, and without the name of a type. */
+const withoutGoNames = (text: string): string =>
+  text
+    .replace(/^patch: FieldValueInvalid: Invalid value: .*(?=: json: cannot unmarshal)/s, "patch")
+    .replace(/into Go struct field (\w+)\.(\S+) of type .*$/s, (_, type: string, path: string) => {
+      const own = path.split(".").filter((part) => !/^[A-Z]/.test(part));
+      return `into Go struct field ${type}.${own.join(".")}`;
+    });
+
 const withoutValue = (text: string): string =>
   text.replace(/\n@@.*/s, "").replace(/((?:Invalid|Unsupported|Duplicate) value: ).*[\]}"]: /s, "$1…: ");
+
+const withoutHash = (text: string): string => text.replace(/-[\w-]{8}"$/, "");
 
 /** Why two answers differ on purpose, or undefined. */
 export const explanationOf = (difference: Difference, step: Step): string | undefined =>

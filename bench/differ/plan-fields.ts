@@ -17,7 +17,12 @@ export function planFields(target: Target, { random, count }: { random: Random; 
   const half = Math.ceil(count / 2);
   return {
     name: `fields ${path}`,
-    steps: [{ name: "base", method: "POST", path: collection, body: object }],
+    steps: [
+      { name: "base", method: "POST", path: collection, body: object },
+      // A server that writes the status by itself has done so when the watch ends.
+      { name: "wait", method: "GET", path: `${collection}?${nothing}`, forMs: 700 },
+      { name: "settled", method: "GET", path },
+    ],
     readOnly: [
       ...ofObject.slice(0, half).map((mutation) => create(target, mutation, random)),
       ...ofObject.slice(-half).map((mutation) => change(target, mutation, random)),
@@ -38,13 +43,16 @@ function create({ collection, object: sample }: Target, mutation: Change, random
 /** Some names have a meaning, so those stay. */
 const newName = (name: string): string => (/[.]/.test(name) ? name : `${name}-new`);
 
+/** A watch that sees no object. */
+const nothing = "watch=1&resourceVersion=0&fieldSelector=metadata.name%3Dnope&timeoutSeconds=1";
+
 const patchTypes = ["merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"];
 
 function change({ path, resource, object: sample }: Target, mutation: Change, random: Random): Step {
   const name = nameOf(mutation);
   const object = changed(sample, mutation);
   if (random.chance(60)) {
-    const version = resource.conditionalUpdate ? { resourceVersion: "@rv:base@" } : {};
+    const version = resource.conditionalUpdate ? { resourceVersion: "@rv:settled@" } : {};
     const body = { ...object, metadata: { ...(object.metadata as Tree), ...version } };
     return { name: `update with ${name}`, method: "PUT", path: `${path}?${query(random)}`, body };
   }

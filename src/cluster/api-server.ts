@@ -1,5 +1,6 @@
 import { allResources } from "#api/all.ts";
 import { APIService } from "#api/apiregistration/api-service.ts";
+import { ComponentStatus } from "#api/core/component-status.ts";
 import { Service } from "#api/core/service.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { IPAddress } from "#api/networking/ip-address.ts";
@@ -32,6 +33,7 @@ import { mayCreate } from "#server/authorize/may-create.ts";
 import { createExplainRefusal } from "#server/authorize/roles-that-allow.ts";
 import { checkDefinitions } from "#server/custom/definition-hook.ts";
 import { ApiOrder } from "#server/discovery/api-order.ts";
+import { Components, componentEndpoints } from "#server/discovery/component-statuses.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
 import { Health } from "#server/discovery/health.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
@@ -117,6 +119,8 @@ export interface AssembledServer extends AsyncDisposable {
   readonly tokenUses: LegacyTokenUses;
   /** What is served at `/livez` and `/readyz`. */
   readonly health: Health;
+  /** What `componentstatuses` shows. */
+  readonly components: Components;
   /** The trace that wrote a revision, if it is still known. */
   traceOf(revision: number): Trace | undefined;
   /** A client in this process that acts as this user and passes through all checks. */
@@ -134,14 +138,16 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const objects = openObjects(options, { metrics, traces });
   const informers = objects.informers();
   const usage = openNodeUsage(options, { objects, informers });
-  const resources = new ResourceRegistry([...(options.resources ?? allResources), ...usage.kinds]);
+  const resources = new ResourceRegistry([...(options.resources ?? allResources), ComponentStatus, ...usage.kinds]);
   const security = assembleSecurity(options, informers);
   const inFlight = options.inFlight ?? defaultInFlight;
   const { loopback: loopbackUser } = security;
   const fair = { clock, objects, informers, resources, metrics, loopback: loopbackUser };
   const { flowControl, fairness } = assembleFairness(inFlight, fair);
   const health = new Health();
-  const own = { remote: new RemoteRoutes(), computed: usage.computed };
+  const components = new Components(() => storeFault(options.store));
+  const computed = new Map([...usage.computed, componentEndpoints(components)]);
+  const own = { remote: new RemoteRoutes(), computed, components };
   const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health, ...own };
   const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
   const audit = options.audit?.(metrics);
@@ -179,7 +185,16 @@ async function startInformers(informers: Informers, health: Health): Promise<voi
 /** The parts that the server is built from. */
 type Parts = Pick<
   AssembledServer,
-  "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf" | "health" | "remote"
+  | "objects"
+  | "informers"
+  | "resources"
+  | "metrics"
+  | "recorder"
+  | "flowControl"
+  | "traceOf"
+  | "health"
+  | "remote"
+  | "components"
 > &
   Pick<ServerDeps, "computed">;
 

@@ -368,6 +368,9 @@ async function runComponents(
   });
   const { key } = security.accounts(signingKey(certificates.pki.serviceAccountKey));
   const controllers = controllersTask(options.controllers ?? {}, { api, certificates, key, clock, log, clusterCidr });
+  // Also while another server is the leader: then they stand by.
+  using running = new DisposableStack();
+  for (const name of ["controller-manager", "scheduler"] as const) running.defer(api.components.runs(name));
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), controllers),
     (ended) => certificates.run(ended),

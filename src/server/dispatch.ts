@@ -80,22 +80,40 @@ function toResource(deps: DispatchDeps, context: Context, resource: Resource): A
   const isReview = !info.subresource && info.verb === "create";
   const review = isReview && deps.reviews.get(groupResource(resource, resource.plural));
   if (review) return review(context, resource);
-  const caughtUp = needsNewest(context) ? deps.objects.catchUp() : undefined;
+  if (!needsNewest(context)) return toStored(deps, context, resource);
+  if (isRead(info.verb)) return readNewest(deps, context, resource);
+  const caughtUp = deps.objects.catchUp();
   return caughtUp ? caughtUp.then(() => toStored(deps, context, resource)) : toStored(deps, context, resource);
 }
+
+/** Reads go on from the caches while the store cannot be asked. */
+function readNewest(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
+  const read = (isBehind: boolean): Answer | Promise<Answer> => {
+    if (isBehind) context.warnings.push(oldStateWarning);
+    return toStored(deps, context, resource);
+  };
+  const isBehind = deps.objects.newest.reachedIfPossible();
+  return typeof isBehind === "boolean" ? read(isBehind) : isBehind.then(read);
+}
+const oldStateWarning = "the store does not answer: this is the last state that the server has seen";
 
 function toComputed(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   if (context.info.subresource) return noSuchPath();
   checkVerb(context, resource.verbs);
+  warnIfDeprecated(context, resource);
   return deps.computed.get(groupResource(resource, resource.plural))?.(context, resource) ?? noSuchPath();
 }
 
 function toStored(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   if (context.info.subresource) return toSubresource(deps, context, resource);
   checkVerb(context, resource.verbs);
-  const warning = deprecationWarning(resource);
-  if (warning) context.warnings.push(warning);
+  warnIfDeprecated(context, resource);
   return toVerb(deps, context, resource);
+}
+
+function warnIfDeprecated({ warnings }: Context, resource: Resource): void {
+  const warning = deprecationWarning(resource);
+  if (warning) warnings.push(warning);
 }
 
 /** A single object needs a name and, if its kind is namespaced, a namespace; only reads work across all namespaces. */

@@ -44,7 +44,7 @@ export interface Store extends AsyncDisposable {
 
   /**
    * For a store that other servers write to: resolves when this one shows every commit that was answered, by any of
-   * them, before the call. Rejects with StoreUnavailableError if that cannot be known now. undefined if nobody else
+   * them, before the call. Rejects with StoreCutOffError if that cannot be known now. undefined if nobody else
    * writes, so that there is nothing to wait for.
    */
   catchUp(): Promise<void> | undefined;
@@ -157,7 +157,11 @@ export class FutureRevisionError extends Error {
 
 /** The store refuses writes for now (full disk, lost quorum). Nothing was changed. */
 export class StoreUnavailableError extends Error {
-  override readonly name = "StoreUnavailableError";
+  override readonly name: string = "StoreUnavailableError";
+}
+/** What other servers have written cannot be known now. What this server has seen before can still be read. */
+export class StoreCutOffError extends StoreUnavailableError {
+  override readonly name: string = "StoreCutOffError";
 }
 
 /** The store did not answer in time: the change may have been made, now or later. */

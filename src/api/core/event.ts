@@ -1,7 +1,8 @@
 import { age } from "#api/meta/age.ts";
 import { column, wide } from "#api/meta/columns.ts";
 import { dns1123Subdomain, pathSegmentName, qualifiedName } from "#api/meta/names.ts";
-import { defaulted, embedded, nullable, optional, present, written } from "#schema/fields.ts";
+import { MetadataField } from "#api/meta/object-meta.ts";
+import { defaulted, demanded, embedded, nullable, optional, present, written } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, microTime, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -31,6 +32,7 @@ export const eventColumns: readonly Column<SentEvent>[] = [
 ];
 
 const fields = {
+  metadata: demanded(MetadataField),
   involvedObject: present(2, ObjectReference, "Object that the event is about."),
   reason: optional(3, string(), "Why the event was reported, as one CamelCase word."),
   message: optional(4, string(), "Description of the event, for people."),

@@ -2,14 +2,19 @@ import { type Service } from "#api/core/service.ts";
 import { canonicalAddress, type IpFamily } from "#api/meta/ip-address.ts";
 import { type IpRange } from "#api/networking/ip-range.ts";
 import { internalError } from "#api/status.ts";
+import { Slice } from "#lib/async/turns.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
 import { type Claims, type Pool } from "./claims.ts";
-import { findFree, lowPart } from "./find-free.ts";
+import { candidates, lowPart } from "./find-free.ts";
 import { ipKey } from "./held.ts";
 
 /** Claims an address of each family of the service: the one that the client asked for, or a free one. */
-export function* claimAddresses(pool: Pool, { metadata, spec }: Service, claims: Claims): Iterable<FieldError> {
+export async function* claimAddresses(
+  pool: Pool,
+  { metadata, spec }: Service,
+  claims: Claims,
+): AsyncGenerator<FieldError> {
   if (spec.type === "ExternalName" || spec.clusterIP === "None") return;
   const { clusterIP, clusterIPs } = spec;
   const asked = clusterIPs ?? (clusterIP ? [clusterIP] : []);
@@ -21,7 +26,7 @@ export function* claimAddresses(pool: Pool, { metadata, spec }: Service, claims:
       const path = root.child("spec", "clusterIPs");
       if (fault) yield invalidValue(path, asked, `failed to allocate IP ${address}: ${fault}`);
       given.push(address);
-    } else given.push(freeAddress(pool, { family, service: metadata.name }, claims));
+    } else given.push(await freeAddress(pool, { family, service: metadata.name }, claims));
   }
   claims.onUndo(() => Object.assign(spec, { clusterIP, clusterIPs }));
   spec.clusterIPs = given;
@@ -36,22 +41,28 @@ function addressFault(ranges: readonly IpRange[], address: string, claims: Claim
   return claims.take(ipKey(address)) ? undefined : "provided IP is already allocated";
 }
 
-function freeAddress(
+async function freeAddress(
   { ranges, random }: Pool,
   { family, service }: { readonly family: IpFamily; readonly service: string },
   claims: Claims,
-): string {
+): Promise<string> {
   for (const range of ranges.of(family)) {
-    const address = freeIn(range, random, claims);
+    const address = await freeIn(range, random, claims);
     if (address) return address;
   }
   const name = JSON.stringify(service);
   throw internalError(new Error(`failed to allocate a serviceIP for Service ${name}: range is full`));
 }
 
-function freeIn(range: IpRange, random: Random, claims: Claims): string | undefined {
+/** In steps, because a range that is nearly full is searched almost whole: 65,534 addresses of a /16. */
+async function freeIn(range: IpRange, random: Random, claims: Claims): Promise<string | undefined> {
   const { first: min, last: max } = range;
   const span = { min, max, low: lowPart(max - min + 1, { step: 16, max: 256 }) };
-  const [at] = findFree(span, random, (offset) => claims.takeNew(ipKey(range.at(offset))));
-  return at === undefined ? undefined : range.at(at);
+  const slice = new Slice();
+  for (const offset of candidates(span, random)) {
+    const address = range.at(offset);
+    if (claims.takeNew(ipKey(address))) return address;
+    if (slice.isOver) await slice.rest();
+  }
+  return undefined;
 }

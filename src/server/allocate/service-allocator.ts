@@ -62,7 +62,7 @@ export function serviceAllocator({ services, cidrs, ranges, ...claims }: Allocat
   };
 }
 
-function* claimAll(pool: Pool, service: Service, claims: Claims): Iterable<FieldError> {
+async function* claimAll(pool: Pool, service: Service, claims: Claims): AsyncGenerator<FieldError> {
   yield* claimAddresses(pool, service, claims);
   yield* claimPorts(pool, service, claims);
 }
@@ -74,7 +74,7 @@ async function allocate(pool: Pool, service: Service, old: Service | undefined):
   const claims = new Claims(pool, old);
   try {
     // As upstream, only the first is told.
-    for (const fault of claimAll(pool, service, claims)) throw invalid(Service, name, [fault]);
+    for await (const fault of claimAll(pool, service, claims)) throw invalid(Service, name, [fault]);
     return { beside: claims.beside(service), undo: () => claims.undo(), end: () => claims.release() };
   } catch (error) {
     claims.release();

@@ -84,7 +84,8 @@ async function lineOf(check: HealthCheck, isExcluded: boolean): Promise<string> 
   return (await faultOf(check)) === undefined ? `[+]${check.name} ok` : `[-]${check.name} failed: reason withheld`;
 }
 
-async function faultOf({ check }: HealthCheck): Promise<string | undefined> {
+/** What a check says is wrong, also by throwing. */
+export async function faultOf({ check }: HealthCheck): Promise<string | undefined> {
   try {
     return await check();
   } catch (error) {

@@ -10,6 +10,7 @@ import { bodyTooLarge, maxBodyBytes } from "#server/http/limits.ts";
 import { type Change, type Committed, type Refused, type Store, type StoreEvent } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
+import { NewestState } from "../newest-state.ts";
 import { type Beside, BesideRefused, type Typed } from "./beside.ts";
 import { commitInParts } from "./commit-in-parts.ts";
 import { ConvertedStore } from "./converted-store.ts";
@@ -55,6 +56,7 @@ interface Written {
 
 /** Resource + Store = typed objects. Only this file and the caches know keys and stored bytes. */
 export class Objects implements AsyncDisposable {
+  readonly #newest: NewestState;
   readonly #deps: ObjectsDeps;
   readonly #caches = new Map<string, WatchCache>();
   /** The same by the Resource object, which every request uses. */
@@ -68,6 +70,7 @@ export class Objects implements AsyncDisposable {
 
   constructor(deps: ObjectsDeps) {
     this.#deps = deps;
+    this.#newest = new NewestState(deps.store);
   }
 
   get store(): Store {
@@ -120,14 +123,13 @@ export class Objects implements AsyncDisposable {
     return cache.isReady ? cache : cache.synced().then(() => cache);
   }
 
-  /**
-   * Resolves when the caches show everything that any server has confirmed before this call. undefined if they always
-   * do, because only this server writes to the store.
-   */
+  /** Whether the caches show what other servers have written. */
+  get newest(): NewestState {
+    return this.#newest;
+  }
+
   catchUp(): Promise<void> | undefined {
-    return this.#deps.store.catchUp()?.catch((error: unknown) => {
-      throw statusOf(error);
-    });
+    return this.#newest.reached();
   }
 
   /** The store as this version of a kind sees it. */

@@ -15,6 +15,7 @@ import {
   type Refused,
   type Store,
   StoreClosedError,
+  StoreCutOffError,
   StoreUnavailableError,
   type StoreWatcher,
 } from "../store.ts";
@@ -251,14 +252,12 @@ class EtcdStore implements Store {
   async #catchUpOnce(): Promise<void> {
     this.#checkUsable();
     const revision = await this.#readRevision().catch((error: unknown) => {
-      throw new StoreUnavailableError(
-        `etcd has no majority or does not answer: ${messageOf(error)}: until then, only watches and reads with resourceVersion=0 work`,
-        { cause: error },
-      );
+      this.#checkUsable();
+      throw new StoreCutOffError(`etcd has no majority or does not answer: ${messageOf(error)}`, { cause: error });
     });
     if (await this.#mirror.reaches(revision, catchUpMs)) return;
     this.#checkUsable();
-    throw new StoreUnavailableError(`etcd is at revision ${revision}, but its changes do not arrive`);
+    throw new StoreCutOffError(`etcd is at revision ${revision}, but its changes do not arrive`);
   }
 
   /** The newest revision, as a majority of the members knows it. */
