@@ -27,7 +27,8 @@ const warmUp = 3000;
 const measured = 3000;
 
 export async function splitCreate({ total, disk }: ThreadTimes): Promise<CreateSplit> {
-  await using api = await openServer();
+  await using opened = await openServer();
+  const { api } = opened;
   for (let n = 0; n < warmUp; n++) await createPod(api, `warm-${n}`);
   const start = performance.now();
   for (let n = 0; n < measured; n++) await createPod(api, `pod-${n}`);

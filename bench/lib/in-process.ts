@@ -12,14 +12,24 @@ import { openMemoryStore } from "#store/memory.ts";
 import { json } from "./connections.ts";
 import { pod } from "./objects.ts";
 
-export async function openServer(options: Partial<AssembleOptions> = {}): Promise<AssembledServer> {
+export interface InProcessServer extends AsyncDisposable {
+  readonly api: AssembledServer;
+}
+
+export async function openServer(options: Partial<AssembleOptions> = {}): Promise<InProcessServer> {
   const store = openMemoryStore({ clock: systemClock });
   const deps = { store, clock: systemClock, log: silentLog, random: systemRandom };
   const key = signingKey(keyToPem(createKey()));
   const api = await assembleApiServer({ ...deps, signingKey: key, serverAddress: "127.0.0.1:6443", ...options });
   await bootstrapCluster(api.loopback);
   await api.loopback.create(ServiceAccount, { metadata: { name: "default", namespace: "default" } });
-  return api;
+  return {
+    api,
+    async [Symbol.asyncDispose]() {
+      await api[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** Creates a pod as an administrator would from outside. */
