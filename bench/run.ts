@@ -19,6 +19,7 @@ const scenarios: readonly Scenario[] = [create, get, list, churn, watch, schedul
 
 /** Benches with their own flags: `npm run bench -- NAME …`. Each is imported when it is used. */
 const others: Record<string, (args: readonly string[]) => Promise<void>> = {
+  admission: async (args) => (await import("./admission.ts")).runAdmission(args),
   attacks: async (args) => (await import("./attacks/run.ts")).runAttacks(args),
   crds: async (args) => (await import("./crds.ts")).runCrds(args),
   differ: async (args) => (await import("./differ/run.ts")).runDiffer(args),
@@ -151,6 +152,7 @@ else if (flags.help) {
     "  [--pods N] [--nodes N] [--watchers N] [--connections N] [--width N] [--store sqlite|memory]\n",
   );
   process.stdout.write("  [--objects N] [--idle-ms N]\n");
+  process.stdout.write("npm run bench -- admission [--objects N]\n");
   process.stdout.write("npm run bench -- attacks [--only NAME,NAME] [--seconds N] [--rest N] [--json]\n");
   process.stdout.write("npm run bench -- crds [--definitions N] [--objects N] [--turns]\n");
   process.stdout.write(

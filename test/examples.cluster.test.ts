@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
+import path from "node:path";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type Resource } from "#api/resource.ts";
+import { loadScheduling } from "#cluster/scheduling/load.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { sharedSettings } from "../examples/controller.ts";
@@ -51,4 +56,21 @@ test("the example kind is served with its defaults, checks and merge rules", asy
     reason: "Invalid",
     message: /spec.at: Invalid value: "25:00": must be a time of the day, such as 07:30/,
   });
+});
+
+test("the example plugin spreads the pods of a team", async () => {
+  const file = path.join(import.meta.dirname, "../examples/scheduler-plugin.yaml");
+  const { setup } = await loadScheduling(file, { log: silentLog, clock: systemClock });
+  await using cluster = await startCluster({ nodes: 3, scheduler: setup });
+  await cluster.settle();
+  const containers = [{ name: "main", image: "web:1" }];
+  const labels = { team: "blue" };
+
+  for (const name of ["a", "b", "c"]) {
+    await cluster.apply(Pod, { metadata: { namespace: "default", name, labels }, spec: { containers } });
+    await cluster.settle();
+  }
+
+  const nodes = (await cluster.list(Pod)).map(({ spec }) => spec.nodeName);
+  assert.deepEqual(nodes.sort(), ["node-1", "node-2", "node-3"]);
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
+import { Connection } from "./support/connection.ts";
 import { findKubectls, Kubectl, type KubectlProgram } from "./support/kubectl.ts";
 import { deadline, makeTempDir, type RunningServer, startServer } from "./support/server.ts";
 
@@ -73,12 +74,15 @@ const listOf = (...items: object[]) => ({ apiVersion: "v1", kind: "List", items 
 const quoted = (json: object): string => JSON.stringify(json);
 
 let server: RunningServer;
+let connection: Connection;
 let home: string;
 before(async () => {
   server = await startServer();
+  connection = new Connection(server);
   home = makeTempDir();
 });
 after(async () => {
+  await connection[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
   rmSync(home, { recursive: true, force: true });
 });
@@ -89,6 +93,16 @@ for (const program of programs) suite(program.name, () => describeKubectl(progra
 
 let namespaces = 0;
 
+/** Without kubectl, as there are many of them; pods can be created as soon as it has its service account. */
+async function createNamespace(name: string): Promise<void> {
+  const { status, body } = await connection.sure("POST", "/api/v1/namespaces", quoted({ metadata: { name } }));
+  assert.equal(status, 201, body);
+  await deadline(`the service account of ${name}`, async () => {
+    const account = await connection.sure("GET", `/api/v1/namespaces/${name}/serviceaccounts/default`);
+    return account.status === 200 || undefined;
+  });
+}
+
 function describeKubectl(program: KubectlProgram): void {
   /** A kubectl with its own namespace. */
   const inNamespace = async (): Promise<Kubectl & { namespace: string }> => {
@@ -96,7 +110,7 @@ function describeKubectl(program: KubectlProgram): void {
     const folder = path.join(home, program.name.replace(" ", "-"));
     mkdirSync(folder, { recursive: true });
     const kubectl = new Kubectl({ program, kubeconfig: server.kubeconfig, namespace, home: folder });
-    await kubectl.ok(["create", "namespace", namespace]);
+    await createNamespace(namespace);
     return Object.assign(kubectl, { namespace });
   };
 

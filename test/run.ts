@@ -24,19 +24,16 @@ const isAll = chosen.length === all.length;
 
 /** The longest files, which start first: otherwise they would still run when all others have ended. */
 const longest = [
-  "test/simulation/deployment.cluster.test.ts",
   "test/kubectl.cluster.test.ts",
-  "test/walking-path.machine.test.ts",
+  "test/simulation/deployment.cluster.test.ts",
   "test/kill.cluster.test.ts",
-  "test/fuzz.cluster.test.ts",
-  "test/pod-churn.machine.test.ts",
   "test/package.cluster.test.ts",
-  "src/store/sqlite-crash.process.test.ts",
-  "src/kubelet/hostile-pods.machine.test.ts",
+  "test/fuzz.cluster.test.ts",
 ];
 for (const file of longest) if (!all.includes(file)) throw new Error(`${file} is not a test file`);
 
-const flags = ["--disable-warning=ExperimentalWarning", "--import", "./test/support/quiet-promises.ts"];
+const preloaded = ["./test/support/quiet-promises.ts", "./test/support/cpu-time.ts"];
+const flags = ["--disable-warning=ExperimentalWarning", ...preloaded.flatMap((file) => ["--import", file])];
 const bin = (name: string): string => path.join(root, "node_modules", ".bin", name);
 
 /** Runs the files in one process, because most of them would take longer to start than to run. */
@@ -68,14 +65,14 @@ const isMachine = (file: string): boolean => tierOf(file) === "machine";
 const sharesCluster = (file: string): boolean => tierOf(file) === "cluster" && file.startsWith("src/");
 const alone = chosen.filter((file) => !isUnit(file) && !sharesCluster(file));
 const jobs: readonly Job[] = [
+  // They run one after another and mostly wait, so one of them always runs beside the others.
+  ...alone.filter(isMachine).map(jobOf),
   ...longest.filter((file) => alone.includes(file)).map(jobOf),
   ...(isAll ? [{ title: "format and lint", command: bin("biome"), args: ["check", "--error-on-warnings", "."] }] : []),
   ...(isAll ? [{ title: "types", command: bin("tsc"), args: [] }] : []),
   ...unitJobs(chosen.filter(isUnit)),
   ...clusterJobs(chosen.filter(sharesCluster)),
-  ...[...alone.filter(isMachine), ...alone.filter((file) => !isMachine(file))]
-    .filter((file) => !longest.includes(file))
-    .map(jobOf),
+  ...alone.filter((file) => !isMachine(file) && !longest.includes(file)).map(jobOf),
 ];
 
 const say = (text: string): void => void process.stdout.write(text);

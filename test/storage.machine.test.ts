@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
+import { freePorts } from "#testing/peers/free-ports.ts";
 import { findKubectls, Kubectl } from "./support/kubectl.ts";
-import { deadline, freePort, freeRange, makeTempDir, runOrlop } from "./support/server.ts";
+import { deadline, freeRange, makeTempDir, runOrlop } from "./support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const dataDir = makeTempDir();
@@ -22,14 +23,15 @@ async function orlop(...args: string[]): Promise<void> {
 }
 
 before(async () => {
-  const ports = ["--port", `${await freePort()}`, "--kubelet-port", `${await freePort()}`];
+  const [port, kubeletPort] = await freePorts(2);
+  const ports = ["--port", `${port}`, "--kubelet-port", `${kubeletPort}`];
   flags = ["--data-dir", dataDir, ...ports, "--cluster-cidr", freeRange(101), "--service-cidr", freeRange(161)];
   await orlop("up", ...flags);
   const [program] = findKubectls();
   assert(program);
   kubectl = new Kubectl({ program, kubeconfig, namespace: "default", home });
   await kubectl.ok(["apply", "-f", path.join(root, "examples/database.yaml")]);
-  await kubectl.ok("rollout status sts/db --timeout=60s");
+  await kubectl.ok("rollout status sts/db --timeout=120s");
 });
 
 after(async () => {
@@ -42,7 +44,7 @@ after(async () => {
 
 /** How often the first pod has started, as its volume remembers it. */
 const starts = async (): Promise<number> => {
-  await kubectl.ok("wait --for=condition=Ready pod/db-0 --timeout=60s");
+  await kubectl.ok("wait --for=condition=Ready pod/db-0 --timeout=120s");
   const text = await deadline("the pod to run", async () => {
     return (await kubectl.ok("exec db-0 -- cat /data/log").catch(() => undefined)) ?? undefined;
   });

@@ -14,15 +14,17 @@ import { systemClock } from "#lib/async/clock.ts";
 import { WebSocketConnection } from "#lib/net/websocket.ts";
 import { issueClientCertificate } from "#server/http/tls.ts";
 import { findKubectls, Kubectl } from "./support/kubectl.ts";
+import { deadline } from "./support/server.ts";
 import { type StreamNode, startStreamNode } from "./support/stream-node.ts";
 
+const output = "started\noops\n";
 const script = `
   echo started; sleep 0.1; echo oops >&2
   mkdir -p /www; echo '<a href="/there">link</a>' > /www/index.html; echo plain > /www/file.txt
   httpd -p 8080 -h /www
   while :; do sleep 1; done`;
 
-suite("streams to a real node", { timeout: 240_000 }, () => {
+suite("streams to a real node", { timeout: 300_000 }, () => {
   let node: StreamNode;
   let agent: https.Agent;
 
@@ -33,6 +35,12 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     await node.startPod("web", { command: ["sh", "-c", script] });
     await node.startPod("shell", { command: ["sh"], tty: true, stdin: true });
     await node.startPod("echo", { command: ["cat"], stdin: true });
+    // A container has started before its program has done anything.
+    await deadline("the log of the pod", async () => (await ask(pathOf("web", "log"))).text === output || undefined);
+    await deadline(
+      "its web server",
+      async () => (await ask(pathOf("web", "proxy/file.txt"))).status === 200 || undefined,
+    );
   });
   after(async () => {
     agent?.destroy();
@@ -100,7 +108,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
       });
 
       test("logs can be read, limited and followed", async () => {
-        assert.equal(await kubectl().ok("logs web"), "started\noops\n");
+        assert.equal(await kubectl().ok("logs web"), output);
         assert.equal(await kubectl().ok("logs web --tail=1"), "oops\n");
         assert.match(await kubectl().ok("logs web --timestamps --tail=1"), /^\d{4}-\d\d-\d\dT\S+Z oops\n$/);
         assert.match(
@@ -193,7 +201,8 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
   });
 
   test("exec passes the terminal's size", async () => {
-    const stty = encodeURIComponent("sleep 0.3; stty size");
+    // The size arrives after the command has started.
+    const stty = encodeURIComponent("until stty size | grep 123; do sleep 0.05; done");
     const url = pathOf("web", `exec?stdin=1&stdout=1&tty=1&command=sh&command=-c&command=${stty}`);
     const socket = await webSocket(url, "v5.channel.k8s.io");
     await socket.send("binary", Buffer.of(4), Buffer.from('{"Width":123,"Height":45}'));
@@ -206,7 +215,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     let text = "";
     for await (const { data } of socket.messages()) text += data.toString();
 
-    assert.equal(text, "started\noops\n");
+    assert.equal(text, output);
   });
 
   test("port-forward over WebSockets with channels is passed to the runtime unchanged", async () => {

@@ -21,7 +21,7 @@ const layers: Record<string, readonly string[]> = {
   "cel-kubernetes": ["lib", "schema", "cel", "api"],
   server: ["lib", "schema", "cel", "cel-kubernetes", "api", "store", "client", "runtime", "trace"],
   controllers: ["lib", "api", "client", "runtime", "trace"],
-  scheduler: ["lib", "api", "client", "runtime", "trace"],
+  scheduler: ["lib", "schema", "api", "client", "runtime", "trace"],
   kubelet: ["lib", "schema", "api", "client", "runtime", "trace"],
   provisioner: ["lib", "api", "client", "runtime", "trace"],
   proxy: ["lib", "api", "client", "runtime", "trace"],

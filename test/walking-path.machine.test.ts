@@ -6,8 +6,9 @@ import { getPriority } from "node:os";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
+import { freePorts } from "#testing/peers/free-ports.ts";
 import { findKubectls, Kubectl } from "./support/kubectl.ts";
-import { deadline, freePort, freeRange, makeTempDir, runOrlop } from "./support/server.ts";
+import { deadline, freeRange, makeTempDir, runOrlop } from "./support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 /** A port that differs from those of concurrent runs on this machine. */
@@ -40,7 +41,7 @@ let args: string[];
 
 before(async () => {
   writeFileSync(kubeconfig, others);
-  const [port, kubeletPort] = await Promise.all([freePort(), freePort()]);
+  const [port, kubeletPort] = await freePorts(2);
   const ranges = ["--cluster-cidr", freeRange(100), "--service-cidr", freeRange(160)];
   args = [
     "--data-dir",
@@ -61,7 +62,7 @@ before(async () => {
   const example = path.join(home, "web.yaml");
   writeFileSync(example, readFileSync(path.join(root, "examples/web.yaml"), "utf8").replace("30080", `${nodePort}`));
   await kubectl.ok(["apply", "-f", example]);
-  await kubectl.ok("rollout status deploy/web --timeout=60s");
+  await kubectl.ok("rollout status deploy/web --timeout=120s");
 });
 
 after(async () => {
@@ -232,7 +233,7 @@ suite("the walking path", () => {
       "--",
       "sh",
       "-c",
-      "nc -w 2 kubernetes.default 443 </dev/null",
+      "nc -w 60 kubernetes.default 443 </dev/null",
     ]);
 
     assert.equal(token.split(".").length, 3);
@@ -290,16 +291,16 @@ suite("the walking path", () => {
     await deadline("two pods", async () => ((await podsOf("app=web")).length === 2 ? true : undefined));
 
     await kubectl.ok("set env deploy/web COLOUR=green");
-    await kubectl.ok("rollout status deploy/web --timeout=60s");
+    await kubectl.ok("rollout status deploy/web --timeout=120s");
     const [green] = await podsOf("app=web");
     assert.equal(await kubectl.ok(["exec", green?.metadata.name ?? "", "--", "sh", "-c", "echo $COLOUR"]), "green\n");
     await kubectl.ok("rollout undo deploy/web");
-    await kubectl.ok("rollout status deploy/web --timeout=60s");
+    await kubectl.ok("rollout status deploy/web --timeout=120s");
     const [plain] = await podsOf("app=web");
 
     assert.equal(await kubectl.ok(["exec", plain?.metadata.name ?? "", "--", "sh", "-c", "echo $COLOUR"]), "\n");
     await kubectl.ok("rollout restart deploy/web");
-    await kubectl.ok("rollout status deploy/web --timeout=60s");
+    await kubectl.ok("rollout status deploy/web --timeout=120s");
   });
 
   test("a deleted pod is replaced", async () => {
@@ -403,7 +404,7 @@ suite("the walking path", () => {
     process.kill(pid, "SIGKILL");
     const { code, stderr } = await runOrlop(["up", ...args]);
     assert.equal(code, 0, stderr);
-    await kubectl.ok("rollout status deploy/web --timeout=60s");
+    await kubectl.ok("rollout status deploy/web --timeout=120s");
 
     const containers = (pods: readonly PodFacts[]) =>
       pods

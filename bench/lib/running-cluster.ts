@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import path from "node:path";
 import { loadKubeconfig, resolveContext } from "#client/kubeconfig/kubeconfig.ts";
+import { freePorts } from "#testing/peers/free-ports.ts";
 import { type TempDir, tempDir } from "../boot.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
@@ -22,7 +22,7 @@ export interface RunningCluster extends AsyncDisposable {
 
 export async function startRunningCluster(more: readonly string[] = []): Promise<RunningCluster> {
   const dir = tempDir();
-  const [port, kubeletPort] = await Promise.all([freePort(), freePort()]);
+  const [port, kubeletPort] = await freePorts(2);
   const own = process.pid % 60;
   const ranges = ["--cluster-cidr", `10.${100 + own}.0.0/16`, "--service-cidr", `10.${160 + own}.0.0/16`];
   const ports = ["--port", `${port}`, "--kubelet-port", `${kubeletPort}`];
@@ -60,15 +60,4 @@ async function orlop(args: readonly string[], { path: home }: TempDir): Promise<
 function readPid(dataDir: string): number {
   const { pid } = JSON.parse(readFileSync(path.join(dataDir, "cluster.json"), "utf8")) as { pid: number };
   return pid;
-}
-
-function freePort(): Promise<number> {
-  const server = createServer();
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-    });
-  });
 }

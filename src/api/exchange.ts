@@ -1,4 +1,4 @@
-import { type Duplex } from "node:stream";
+import { type Duplex, type Readable } from "node:stream";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { type ApiObject, type Resource } from "./resource.ts";
 
@@ -15,6 +15,8 @@ export interface ApiRequest {
   readonly rawHeaders?: readonly string[] | undefined;
   /** Body bytes, whole, decompressed, within the size limit. What comes over a socket has none before `admit`. */
   readonly body: Uint8Array | undefined;
+  /** The body as it arrives, as it was sent, if it was admitted with `streams`. It can be read once. */
+  readonly bodyStream?: Readable | undefined;
   /** An in-process caller hands over the object itself instead of bytes. The server may keep and change it. */
   readonly object?: unknown;
   readonly signal: AbortSignal;
@@ -38,6 +40,8 @@ export interface ApiRequest {
 export interface AdmitOptions {
   /** The body is passed on as it is, and not decoded here. */
   readonly passesOn: boolean;
+  /** Nor is it received here: whoever answers the request reads it as it arrives. */
+  readonly streams?: boolean;
 }
 
 /** Who is at the other end of the connection. */

@@ -9,6 +9,11 @@ export const zoneLabel = "topology.kubernetes.io/zone";
 export const notReadyTaint = "node.kubernetes.io/not-ready";
 export const unreachableTaint = "node.kubernetes.io/unreachable";
 export const unschedulableTaint = "node.kubernetes.io/unschedulable";
+/** An administrator says that the node is gone for good. */
+export const outOfServiceTaint = "node.kubernetes.io/out-of-service";
+
+/** On a node, with the value "true": its kubelet leaves attaching volumes to the controller. */
+export const managedAttachAnnotation = "volumes.kubernetes.io/controller-managed-attach-detach";
 
 /** Labels of EndpointSlices: their service, the controller that manages them, and that the service is headless. */
 export const serviceNameLabel = "kubernetes.io/service-name";

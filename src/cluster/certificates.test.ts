@@ -46,7 +46,7 @@ async function start() {
   };
 }
 
-suite("Certificates", { timeout: 60_000 }, () => {
+suite("Certificates", { timeout: 120_000 }, () => {
   test("are valid at every moment of two years, and signed by the authority", async () => {
     await using cluster = await start();
     const { clock, certificates, inUse } = cluster;

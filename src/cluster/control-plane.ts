@@ -3,7 +3,7 @@ import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { parseIpRange } from "#api/networking/ip-range.ts";
 import { type Client } from "#client/client.ts";
-import { createEventRecorder } from "#client/events.ts";
+import { type Scheduling } from "#cluster/scheduling/load.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { runTogether } from "#lib/async/tasks.ts";
 import { signingKey } from "#lib/crypto/jwt.ts";
@@ -11,7 +11,6 @@ import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
 import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
-import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
@@ -59,6 +58,8 @@ export interface ControlPlaneOptions {
   /** Authentication and authorisation. */
   readonly security?: SecurityOptions;
   readonly admission?: AdmissionOptions;
+  /** The file is a KubeSchedulerConfiguration. */
+  readonly scheduler?: { readonly configFile: string } | undefined;
   /** How long events are kept; an hour by default. */
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
@@ -107,12 +108,15 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const admission = await readAdmission(options.admission);
   await controllersThatRun(options.controllers);
+  const scheduling = opened.use(await schedulingFor(options));
   const encryption = opened.use(await encryptionFor(options));
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
   opened.use(store);
   const parts = { store, certificates, verdicts, security, admission, encryption, audit };
   const api = opened.use(await assembleApi(options, parts));
+  // Whatever the file says wrong is known before anybody can connect.
+  scheduling?.setup({ ...options, client: api.loopback, informers: api.informers });
   await bootstrapCluster(api.loopback, api.health);
   const announced = ["start-kubernetes-service-cidr-controller", "bootstrap-controller"].map((n) => api.health.step(n));
   const listening = opened.use(await listenFor(options, { api, certificates, security }));
@@ -129,7 +133,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, security, signal }),
+    run(signal) {
+      const { port } = listening;
+      return runComponents(options, { api, port, certificates, verdicts, security, scheduling, signal });
+    },
     async [Symbol.asyncDispose]() {
       api.health.end();
       await held.disposeAsync();
@@ -141,6 +148,13 @@ async function readAdmission({ configFile, ...choice }: AdmissionOptions = {}): 
   if (!configFile) return choice;
   const { loadAdmissionConfiguration } = await import("#server/admission/config/admission-configuration.ts");
   return { ...choice, ...(await loadAdmissionConfiguration(configFile)) };
+}
+
+/** Loaded only if it is configured. */
+async function schedulingFor({ scheduler, log, clock }: ControlPlaneOptions): Promise<Scheduling | undefined> {
+  if (!scheduler) return undefined;
+  const { loadScheduling } = await import("#cluster/scheduling/load.ts");
+  return await loadScheduling(scheduler.configFile, { log, clock });
 }
 
 /** Loaded only if it is configured. */
@@ -203,7 +217,6 @@ async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api,
     clock,
     log,
     peerOf,
-    onRelief: () => void collectGarbage(),
   });
   serving.onChange(() => listening.renew(credentials(serving)));
   return listening;
@@ -302,6 +315,7 @@ interface Running {
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
   readonly security: LoadedSecurity;
+  readonly scheduling: Scheduling | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -334,19 +348,24 @@ function readyWhenRegistered({ health }: AssembledServer): () => void {
 
 async function runComponents(
   options: ControlPlaneOptions,
-  { api, port, certificates, verdicts, security, signal }: Running,
+  { api, port, certificates, verdicts, security, scheduling, signal }: Running,
 ): Promise<void> {
   const { clock, log, random, clusterCidr, store } = options;
   const { informers, recorder } = api;
   const schedulerClient = api.clientFor(schedulerUser);
-  await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
   const own = { informers, clock, log, client: api.loopback };
   const registered = readyWhenRegistered(api);
   const place = placeOf(options, port);
   const announced = place ? announcedObjects(place, rangesOf(options).cidrs) : [];
   const isShared = store !== "sqlite" && store !== "memory";
-  const once = electing({ clock, log, random, isShared, election: options.controllers?.election });
+  const setup = scheduling ? { setup: scheduling.setup } : {};
+  const elections = { clock, log, random, isShared };
+  const once = electing({ ...elections, election: options.controllers?.election });
+  const onceForScheduler = electing({
+    ...elections,
+    election: { ...options.controllers?.election, ...scheduling?.election },
+  });
   const { key } = security.accounts(signingKey(certificates.pki.serviceAccountKey));
   const controllers = controllersTask(options.controllers ?? {}, { api, certificates, key, clock, log, clusterCidr });
   await runTogether(signal, [
@@ -360,9 +379,9 @@ async function runComponents(
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),
-    once("kube-scheduler", schedulerClient, async (ended) => {
+    onceForScheduler("kube-scheduler", schedulerClient, async (ended) => {
       const { runScheduler } = await import("#scheduler/scheduler.ts");
-      await runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended);
+      await runScheduler({ ...base, client: schedulerClient, random, verdicts, ...setup }, ended);
     }),
   ]);
 }

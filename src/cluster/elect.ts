@@ -12,6 +12,8 @@ import { type LeaderDeps, runAsLeader } from "#runtime/leader.ts";
 export interface ElectionOptions extends Pick<LeaderDeps, "leaseDurationMs" | "renewDeadlineMs" | "retryPeriodMs"> {
   /** By default, there is an election if other servers may share the store. */
   readonly enabled?: boolean | undefined;
+  /** The lease, if it is not the one in kube-system with the name of the component. */
+  readonly lease?: LeaderDeps["lease"] | undefined;
 }
 
 export interface ElectionDeps {
@@ -26,11 +28,11 @@ export interface ElectionDeps {
 /** Makes tasks that only one server runs at a time, each under a lease in kube-system. */
 export function electing(deps: ElectionDeps): (name: string, client: Client, task: Task) => Task {
   const { isShared, election = {}, ...rest } = deps;
-  const { enabled = isShared, ...times } = election;
+  const { enabled = isShared, lease: other, ...times } = election;
   const identity = `${hostname()}_${randomUUID()}`;
   return (name, client, task) => {
     if (!enabled) return task;
-    const lease = { namespace: "kube-system", name };
+    const lease = other ?? { namespace: "kube-system", name };
     return async (ended) => {
       await using events = createEventRecorder(client, { ...rest, component: name });
       await runAsLeader(task, { ...rest, ...times, client, events, lease, identity }, ended);

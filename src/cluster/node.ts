@@ -71,7 +71,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   const { containerd, machine, runtime } = await startRuntime(options, signal);
   const images = imageDeps(options, { containerd, runtime });
   await ensureImages(images, signal);
-  const plugins = await openNodePlugins({ dataDir, clock, log, devicesChanged: () => kubelet.resourcesChanged() });
+  const plugins = await openNodePlugins({ ...options, devicesChanged: () => kubelet.resourcesChanged() });
   const kubelet: Kubelet = await openKubelet(options, { containerd, machine, runtime, images, plugins });
   await using _server = await serveKubelet(options, { machine, handle: kubelet.handle });
   await runTogether(signal, [

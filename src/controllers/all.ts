@@ -4,6 +4,8 @@ import { runTogether } from "#lib/async/tasks.ts";
 import { type JwtPart } from "#lib/crypto/jwt.ts";
 import { fixedKinds, type Kinds, noRemoteKinds, type RemoteKinds } from "#runtime/kinds.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
+import { attachDetachController } from "./attach-detach/attach-detach.ts";
+import { strandedAttachmentController } from "./attach-detach/stranded-attachments.ts";
 import { autoscalerController } from "./autoscaler/autoscaler.ts";
 import { approvingController } from "./certificates/approving.ts";
 import { requestCleaner } from "./certificates/cleaner.ts";
@@ -137,9 +139,12 @@ const services: readonly Row[] = [
 ];
 
 const binder = ["persistentvolume-binder-controller", "persistent-volume-binder"] as const;
+const attacher = ["persistentvolume-attach-detach-controller", "attachdetach-controller"] as const;
 const storage: readonly Row[] = [
   [...binder, claimBinder, "persistentvolume-controller"],
   [...binder, volumeBinder, "persistentvolume-controller"],
+  [...attacher, attachDetachController],
+  [...attacher, strandedAttachmentController],
   ["ephemeral-volume-controller", "ephemeral-volume-controller", ephemeralVolumeController, "ephemeral_volume"],
   ["persistentvolume-expander-controller", "expand-controller", volumeExpander, "volume_expand"],
   ["persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController],

@@ -3,6 +3,7 @@ import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { ignoreNotFound } from "#api/status.ts";
+import { outOfServiceTaint } from "#api/well-known.ts";
 import { objectKey } from "#runtime/object-cache.ts";
 import { type Again, againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { disruptPod } from "./node/disrupt-pod.ts";
@@ -62,8 +63,7 @@ export const podGcController =
 
 /** Its administrator has marked it as permanently gone. */
 const isOutOfService = ({ spec, status }: Node): boolean =>
-  !isConditionTrue(status.conditions, "Ready") &&
-  (spec.taints?.some(({ key }) => key === "node.kubernetes.io/out-of-service") ?? false);
+  !isConditionTrue(status.conditions, "Ready") && (spec.taints?.some(({ key }) => key === outOfServiceTaint) ?? false);
 
 /** Finished pods beyond the threshold: evicted ones first, then the oldest. */
 export function surplus(finished: readonly Pod[], threshold: number): Pod[] {

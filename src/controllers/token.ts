@@ -1,7 +1,8 @@
 import { Secret } from "#api/core/secret.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type InputOf } from "#api/resource.ts";
-import { isConflict, isNotFound } from "#api/status.ts";
+import { ignoreNotFound } from "#api/status.ts";
+import { type Client, type ObjectRef } from "#client/client.ts";
 import { type JwtPart } from "#lib/crypto/jwt.ts";
 import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 
@@ -38,15 +39,14 @@ export const tokenController =
 
       async reconcile(secret, signal) {
         const { namespace, name, uid = "" } = secret.metadata;
-        const account = accounts.get({ namespace, name: accountOf(secret) });
-        try {
-          const plan = planToken(secret, account, options);
-          if (plan === "delete") await client.delete(Secret, { namespace, name }, { preconditions: { uid }, signal });
-          else if (plan) await client.update(Secret, plan, { signal });
-        } catch (error) {
-          // Somebody has changed or removed it, and that wakes us again.
-          if (!isNotFound(error) && !isConflict(error)) throw error;
-        }
+        const owner = { namespace, name: accountOf(secret) };
+        const known = planToken(secret, accounts.get(owner), options);
+        // The informer may not show the account yet, and what is deleted does not come back.
+        const plan = known === "delete" ? planToken(secret, await read(client, owner, signal), options) : known;
+        if (plan === "delete") {
+          const preconditions = { uid };
+          await client.delete(Secret, { namespace, name }, { preconditions, signal }).catch(ignoreNotFound);
+        } else if (plan) await client.update(Secret, plan, { signal }).catch(ignoreNotFound);
       },
 
       async gone({ namespace, name }, signal) {
@@ -58,6 +58,9 @@ export const tokenController =
       },
     };
   };
+
+const read = (client: Client, account: ObjectRef, signal: AbortSignal): Promise<ServiceAccount | undefined> =>
+  client.get(ServiceAccount, account, { signal }).catch(ignoreNotFound);
 
 const isToken = ({ type, metadata }: Secret): boolean => type === tokenType && Boolean(metadata.annotations?.[nameKey]);
 const accountOf = ({ metadata }: Secret): string => metadata.annotations?.[nameKey] ?? "";

@@ -36,7 +36,7 @@ async function start(deps: Partial<DnsDeps> = {}): Promise<Running> {
   );
   ended.catch(listening.reject);
   const port = await listening.promise;
-  const client = new Resolver({ timeout: 5_000, tries: 1 });
+  const client = new Resolver({ timeout: 60_000, tries: 1 });
   client.setServers([`127.0.0.1:${port}`]);
   return {
     ...{ port, informers, client },

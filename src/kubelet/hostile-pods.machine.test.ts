@@ -21,7 +21,7 @@ const scratch = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
 const isRunning = ({ status }: Pod) => status.containerStatuses?.[0]?.state.running !== undefined;
 
 /** What an unprivileged pod can try against its node. */
-suite("hostile pods", { timeout: 180_000 }, () => {
+suite("hostile pods", { timeout: 300_000 }, () => {
   let node: RealNode;
   before(async () => {
     node = await startRealNode();
@@ -59,9 +59,9 @@ suite("hostile pods", { timeout: 180_000 }, () => {
     });
     const isFailed = ({ status }: Pod) => status.phase === "Failed";
 
-    const volume = await node.podWhen("large-volume", isFailed, 60_000);
-    const root = await node.podWhen("large-root", isFailed, 60_000);
-    const hosts = await node.podWhen("large-hosts", isFailed, 60_000);
+    const volume = await node.podWhen("large-volume", isFailed, 240_000);
+    const root = await node.podWhen("large-root", isFailed, 240_000);
+    const hosts = await node.podWhen("large-hosts", isFailed, 240_000);
 
     assert.equal(volume.status.reason, "Evicted");
     assert.equal(volume.status.message, 'Usage of EmptyDir volume "scratch" exceeds the limit "10Mi". ');
@@ -117,12 +117,13 @@ suite("hostile pods", { timeout: 180_000 }, () => {
       ],
     });
     await node.podWhen("keeps", isRunning);
+    const podDir = `${node.dataDir}/kubelet/pods/${pod.metadata.uid}`;
+    const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+    while ((await modeOf(`${podDir}/volumes/kubernetes.io~empty-dir/scratch`)) !== 0o700) await node.runtime.version();
 
     await node.client.patch(ConfigMap, metadata, { type: "merge", body: { data: { a: "two" } } });
     while ((await run("keeps", "cat /conf/a")) !== "two") await node.runtime.version();
-    const podDir = `${node.dataDir}/kubelet/pods/${pod.metadata.uid}`;
-    const { mode } = await stat(`${podDir}/volumes/kubernetes.io~empty-dir/scratch`);
-    assert.equal(mode & 0o777, 0o700);
+    assert.equal(await modeOf(`${podDir}/volumes/kubernetes.io~empty-dir/scratch`), 0o700);
     assert.equal(await run("keeps", "cat /a"), "one");
     await run("keeps", "touch /end");
     await node.podWhen("keeps", (seen) => isRunning(seen) && seen.status.containerStatuses?.[0]?.restartCount === 1);

@@ -11,7 +11,7 @@ import { simulatedMachine } from "./node/machine.ts";
 import { SimulatedRuntime } from "./runtime/simulated.ts";
 
 for (const seed of [1, 2, 3]) {
-  test(`pods reach Running despite random failures (seed ${seed})`, { timeout: 60_000 }, async () => {
+  test(`pods reach Running despite random failures (seed ${seed})`, { timeout: 120_000 }, async () => {
     await using cluster = await startCluster({ controllers: false, seed });
     const { clock, api, client } = cluster;
     await client.create(ServiceAccount, { metadata: { namespace: "default", name: "default" } });

@@ -25,7 +25,7 @@ export async function runProvisioner(options: ProvisionerOptions, deps: RunDeps,
   const volumes = deps.informers.of(PersistentVolume);
   await volumes.synced(signal);
   await options.directories.tidy((name) => volumes.get({ name }) !== undefined);
-  await ensureLocalClass(deps.client, signal);
+  await ensureLocalClass(deps, signal);
   const factories = [claimProvisioner(options), claimGrower(options), volumeRemover(options)];
   await runReconcilers(factories, { ...deps, component: localProvisioner }, signal);
 }

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { test } from "node:test";
 import { silentLog } from "#lib/process/log.ts";
+import { freePort } from "#testing/peers/free-ports.ts";
 import { HealthPorts } from "./health.ts";
 import { type ServicePlan } from "./service-map.ts";
 
@@ -10,15 +9,6 @@ const plan = (port: number, localEndpoints: number): ServicePlan => ({
   ...{ namespace: "default", name: "web", ports: [], health: { port, localEndpoints } },
   ...{ rank: "", size: 0, faults: [] },
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address ? address.port : 0;
-}
 
 test("a health port reports whether this node has endpoints, while the service wants it", async () => {
   await using health = new HealthPorts("127.0.0.1", silentLog);

@@ -7,13 +7,18 @@ interface Setting {
   readonly path: string;
   readonly before: string;
   readonly value: string;
+  /** The kernel module that has the setting. */
+  readonly module?: string;
 }
 
 const settings: readonly Setting[] = [
   // For node ports on 127.0.0.1: packets with that source may leave the loopback interface and are masqueraded.
   { name: "route_localnet", path: "net/ipv4/conf/all/route_localnet", before: "0", value: "1" },
-  // For two pods on one bridge: the reply also passes the rules, which restore the service's address.
-  { name: "bridge_nf_call", path: "net/bridge/bridge-nf-call-iptables", before: "0", value: "1" },
+  // For two pods on one bridge: packets between them pass the rules of policies, and replies get the service's address back.
+  {
+    ...{ name: "bridge_nf_call", path: "net/bridge/bridge-nf-call-iptables", before: "0", value: "1" },
+    module: "br_netfilter",
+  },
 ];
 
 export interface KernelPlan {
@@ -31,8 +36,8 @@ export async function planKernel(host: Host): Promise<KernelPlan> {
   const off: Setting[] = [];
   let bridgeIsFiltered = false;
   for (const setting of settings) {
-    const { name, path, before } = setting;
-    const found = await host.readSetting(path);
+    const { name, path, before, module } = setting;
+    const found = (await host.readSetting(path)) ?? (module ? await loadModule(host, module, path) : undefined);
     if (found === undefined) continue;
     if (found === before) off.push(setting);
     if (found === before || known.some((marked) => marked.setting === name)) changed.push(name);
@@ -45,6 +50,16 @@ export async function planKernel(host: Host): Promise<KernelPlan> {
       for (const { path, value } of off.splice(0)) await host.writeSetting(path, value);
     },
   };
+}
+
+/** The setting, if the kernel has its module and this process may load it. */
+async function loadModule(host: Host, module: string, path: string): Promise<string | undefined> {
+  try {
+    await host.run("modprobe", [module]);
+  } catch {
+    return undefined;
+  }
+  return await host.readSetting(path);
 }
 
 /** Restores what was changed for the table, except what another table still needs. Call this before deleting the table. */

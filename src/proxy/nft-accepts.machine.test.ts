@@ -4,9 +4,13 @@ import fc from "fast-check";
 import { type Pod } from "#api/core/pod.ts";
 import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { type NetworkPolicy } from "#api/networking/network-policy.ts";
 import { canMakeNetworks, createTestNetwork } from "#testing/network/test-network.ts";
 import { planHostPorts, renderHostPorts } from "./host-ports.ts";
 import { type RuleConfig, renderService, tableFrame } from "./nftables.ts";
+import { parseAddress } from "./parse-values.ts";
+import { parsePolicy } from "./policy/parse-policy.ts";
+import { renderGroup } from "./policy/render-policy.ts";
 import { RuleTable } from "./rule-table.ts";
 import { planService } from "./service-map.ts";
 
@@ -82,7 +86,34 @@ const pod = fc.record({
   }),
   status: fc.record({ podIPs: fc.array(fc.record({ ip: address }), { maxLength: 2 }) }),
 });
+const selector = fc.constantFrom(undefined, {}, { matchLabels: { a: "b" } });
+const policyRule = fc.record({
+  peers: fc.array(
+    fc.oneof(
+      fc.record({ podSelector: selector, namespaceSelector: selector }),
+      fc.record({ ipBlock: fc.record({ cidr: range, except: fc.array(range, { maxLength: 4 }) }) }),
+    ),
+    { maxLength: 3 },
+  ),
+  ports: fc.array(
+    fc.record({ protocol, port: fc.oneof(port, portName), endPort: fc.option(port, { nil: undefined }) }),
+    {
+      maxLength: 5,
+    },
+  ),
+});
+const networkPolicy = fc
+  .record({ ingress: fc.array(policyRule, { maxLength: 3 }), egress: fc.array(policyRule, { maxLength: 3 }) })
+  .map(({ ingress, egress }) => ({
+    metadata: { namespace: "default", name: "p" },
+    spec: {
+      ...{ podSelector: {}, policyTypes: ["Ingress", "Egress"] },
+      ingress: ingress.map(({ peers, ports }) => ({ from: peers, ports })),
+      egress: egress.map(({ peers, ports }) => ({ to: peers, ports })),
+    },
+  }));
 const cluster = fc.record({
+  policies: fc.array(networkPolicy, { maxLength: 3 }),
   services: fc.array(fc.tuple(service, fc.array(slice, { maxLength: 3 })), { minLength: 5, maxLength: 25 }),
   pods: fc.array(pod, { maxLength: 10 }),
 });
@@ -95,13 +126,13 @@ const configOf = (family: "ip" | "ip6"): RuleConfig => ({
 });
 
 for (const family of ["ip", "ip6"] as const) {
-  test(`nft accepts the rules of any services and pods, for ${family}`, { skip }, async () => {
+  test(`nft accepts the rules of any services, pods and policies, for ${family}`, { skip }, async () => {
     await using network = await createTestNetwork();
     const config = configOf(family);
     const node = { name: "node-1", zone: "", family: family === "ip" ? "IPv4" : "IPv6" } as const;
 
     await fc.assert(
-      fc.asyncProperty(cluster, async ({ services, pods }) => {
+      fc.asyncProperty(cluster, async ({ services, pods, policies }) => {
         const table = new RuleTable(tableFrame(config));
         for (const [index, [object, slices]] of services.entries()) {
           const plan = planService(object as unknown as Service, slices as unknown as EndpointSlice[], node);
@@ -112,6 +143,13 @@ for (const family of ["ip", "ip6"] as const) {
           const { namespace, name: called } = object.metadata;
           table.set(`pod ${index}`, renderHostPorts(config, { namespace, name: called, rank: "", ports }));
         }
+        const known = pods.flatMap(({ status }) =>
+          status.podIPs.flatMap(({ ip }) => parseAddress(ip, node.family) ?? []),
+        );
+        const members = known.map((one) => ({ address: one, ports: [{ name: "http", protocol: "tcp", port: 80 }] }));
+        const plans = policies.map((object) => parsePolicy(object as unknown as NetworkPolicy, node.family));
+        const group = { id: "group", policies: plans, pods: members, membersOf: () => members };
+        table.set("policies", renderGroup(family, group, { allows: true }));
         const text = table.takeChanges();
         await network.node
           .run("nft", ["-c", "-f", "-"], text)

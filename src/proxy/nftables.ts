@@ -1,4 +1,5 @@
 import { ruleName } from "./parse-values.ts";
+import { policyFrame } from "./policy/render-policy.ts";
 import { type Element, type Fragment, type TableFrame } from "./rule-table.ts";
 import { type PortPlan, type ServicePlan, type Target } from "./service-map.ts";
 
@@ -39,10 +40,12 @@ export function tableFrame(config: RuleConfig): TableFrame {
   const address = addressType(family);
   const portPlace = "inet_proto . inet_service";
   const place = `${address} . ${portPlace}`;
+  const policies = policyFrame(family);
   return {
     family,
     name: config.tableName,
     sets: [
+      ...policies.sets,
       ...addressMaps.map((name) => ({ name, kind: "map" as const, definition: `type ${place} : verdict;` })),
       ...portMaps.map((name) => ({ name, kind: "map" as const, definition: `type ${portPlace} : verdict;` })),
       { name: "cluster-ips", kind: "set", definition: `type ${address};` },
@@ -69,6 +72,7 @@ export function tableFrame(config: RuleConfig): TableFrame {
         rules: ["ct state new jump refusals"],
       },
       { name: "filter-output", hook: "type filter hook output priority 0;", rules: ["ct state new jump refusals"] },
+      ...policies.chains,
     ],
   };
 }

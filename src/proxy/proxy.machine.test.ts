@@ -31,6 +31,9 @@ const many = async (count: number, ask: () => Promise<string>): Promise<string[]
 const namesIn = (answers: readonly string[]): string[] =>
   [...new Set(answers.map((answer) => answer.split(" ")[0] ?? ""))].sort();
 
+/** For questions that get no answer. */
+const inVain = { waitMs: 1_000 };
+
 const skip = (await canMakeNetworks()) ? false : "needs root, ip and nft";
 
 suite("services in a network of their own", { skip }, () => {
@@ -136,7 +139,7 @@ suite("services in a network of their own", { skip }, () => {
     await outside.run("ip", ["route", "add", "127.0.0.1/32", "via", node.address, "src", outside.address]);
 
     assert.equal(await node.ask("tcp", "127.0.0.1", 7000), "private 127.0.0.1");
-    assert.equal(await outside.ask("tcp", "127.0.0.1", 7000), "no answer");
+    assert.equal(await outside.ask("tcp", "127.0.0.1", 7000, inVain), "no answer");
   });
 
   test("a client with affinity stays with its endpoint", async () => {
@@ -184,7 +187,7 @@ suite("services in a network of their own", { skip }, () => {
     assert.deepEqual([...new Set(answers)], ["pod-a 10.91.0.2"]);
 
     await put(proxy, { ...service, externalTrafficPolicy: "Local", endpoints: [away] });
-    assert.equal(await outside.ask("tcp", node.address, 31007), "no answer");
+    assert.equal(await outside.ask("tcp", node.address, 31007, inVain), "no answer");
     assert.match(await node.ask("tcp", node.address, 31007), /^pod-b/);
     assert.match(await pods[2].ask("tcp", node.address, 31007), /^pod-b/);
   });
@@ -211,7 +214,7 @@ suite("services in a network of their own", { skip }, () => {
 
     assert.match(await outside.ask("tcp", "10.93.0.1", 8000), /^pod-b/);
     assert.match(await pods[0].ask("tcp", node.address, 8000), /^pod-b/);
-    assert.equal(await outside.ask("tcp", node.address, 8000), "no answer");
+    assert.equal(await outside.ask("tcp", node.address, 8000, inVain), "no answer");
   });
 
   test("a process of the node, such as the API server, can be behind a service", async () => {
@@ -251,9 +254,10 @@ suite("services in a network of their own", { skip }, () => {
       assert.equal(await place.resolve("10.92.0.53", "web.default.svc.cluster.local", "A"), '["10.92.0.1"]');
       assert.equal(await place.resolve("10.92.0.53", "no.default.svc.cluster.local", "A"), "ENOTFOUND");
     }
-    const ask = ["web.default.svc.cluster.local", "A", targetPort] as const;
-    assert.equal(await node.resolve(node.address, ...ask), '["10.92.0.1"]');
-    assert.equal(await network.outside.resolve(node.address, ...ask), "ETIMEOUT", "a stranger gets no answer");
+    const name = "web.default.svc.cluster.local";
+    assert.equal(await node.resolve(node.address, name, "A", { port: targetPort }), '["10.92.0.1"]');
+    const stranger = await network.outside.resolve(node.address, name, "A", { port: targetPort, ...inVain });
+    assert.equal(stranger, "ETIMEOUT", "a stranger gets no answer");
     dns.stdin.end();
     await ended;
   });

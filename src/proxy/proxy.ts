@@ -2,6 +2,7 @@ import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { NetworkPolicy } from "#api/networking/network-policy.ts";
 import { serviceNameLabel, zoneLabel } from "#api/well-known.ts";
 import { type EventRecorder } from "#client/events.ts";
 import { type Clock } from "#lib/async/clock.ts";
@@ -21,9 +22,10 @@ import { type HostPort, type PodPorts, planHostPorts, planStaleHostFlows, render
 import { planKernel, restoreKernel } from "./kernel-settings.ts";
 import { type RuleConfig, renderNode, renderService, tableFrame } from "./nftables.ts";
 import { parseAddresses } from "./parse-values.ts";
+import { isGroupOwner, NetworkPolicies } from "./policy/network-policies.ts";
 import { RefusedOwners } from "./refused-owners.ts";
 import { type Fragment, RuleTable } from "./rule-table.ts";
-import { type NodePlace, planService, type ServicePlan } from "./service-map.ts";
+import { maxServicesSize, type NodePlace, planService, type ServicePlan, withoutRules } from "./service-map.ts";
 import { SizeBudget } from "./size-budget.ts";
 
 type Ranges = Pick<RuleConfig, "tableName" | "podCidr" | "clusterCidr" | "serviceCidr" | "ownPorts">;
@@ -58,7 +60,8 @@ const maxStaleFlows = 10_000;
 const planForMs = 20;
 
 /**
- * Keeps the kernel's rules in line with Services, EndpointSlices and the host ports of this node's pods, until the signal.
+ * Keeps the kernel's rules in line with Services, EndpointSlices, NetworkPolicies and the host ports of this node's pods,
+ * until the signal.
  * The rules stay after that, so traffic continues; `removeProxy` removes them. `clusterCidr` decides the family.
  */
 export async function runProxy(deps: ProxyDeps, signal: AbortSignal): Promise<void> {
@@ -104,10 +107,11 @@ class ServiceProxy {
   readonly #plans = new Map<string, ServicePlan>();
   /** Services to plan again. */
   readonly #dirty = new Set<string>();
-  readonly #budget = new SizeBudget();
+  readonly #budget = new SizeBudget(maxServicesSize);
   readonly #claims = new AddressClaims(this.#plans);
   readonly #faults: FaultReporter;
   readonly #refused = new RefusedOwners();
+  readonly #policies: NetworkPolicies;
   #ownAddresses: ReadonlySet<string> = new Set();
   readonly #nodeAddresses = new Map<string, readonly string[]>();
   /** By pod; only pods with host ports. */
@@ -130,6 +134,12 @@ class ServiceProxy {
     this.#services = deps.informers.of(Service);
     this.#slices = deps.informers.of(EndpointSlice);
     this.#pods = deps.informers.of(Pod, { fieldSelector: `spec.nodeName=${deps.nodeName}` });
+    this.#policies = new NetworkPolicies({
+      ...{ informers: deps.informers, nodeName: deps.nodeName },
+      ...{ family: config.family, bridgeIsFiltered: config.bridgeIsFiltered },
+      onChange: () => this.#wake.resolve(),
+      report: (policy, faults) => this.#faults.report(NetworkPolicy, policy, faults),
+    });
   }
 
   async run(health: HealthPorts, signal: AbortSignal): Promise<void> {
@@ -153,6 +163,7 @@ class ServiceProxy {
   }
 
   stop(): void {
+    this.#policies.stop();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
@@ -160,6 +171,7 @@ class ServiceProxy {
     const { informers, nodeName } = this.#deps;
     const nodes = informers.of(Node);
     await informers.synced(signal);
+    this.#policies.start();
     this.#unsubscribe.push(
       nodes.subscribe(({ type, object }) => {
         const { name, labels } = object.metadata;
@@ -246,6 +258,7 @@ class ServiceProxy {
       const pod = this.#hostPorts.get(owner.slice(podOwner("").length));
       return pod && renderHostPorts(this.#config, pod);
     }
+    if (isGroupOwner(owner)) return this.#policies.groupRules(owner);
     if (owner.startsWith(nodeOwner(""))) {
       const addresses = this.#nodeAddresses.get(owner.slice(nodeOwner("").length));
       return addresses && renderNode(addresses);
@@ -271,7 +284,7 @@ class ServiceProxy {
 
   /** Also resolves when it is time to check the table. */
   async #untilDirty(signal: AbortSignal): Promise<void> {
-    if (this.#dirty.size > 0 || this.#table.hasChanges) return;
+    if (this.#dirty.size > 0 || this.#policies.hasChanges || this.#table.hasChanges) return;
     this.#wake = Promise.withResolvers();
     const cancel = this.#deps.clock.after(checkMs, () => this.#wake.resolve());
     try {
@@ -301,6 +314,7 @@ class ServiceProxy {
     const startMs = clock.now();
     const { text, refused, error } = await applyRules(host, this.#table, log);
     for (const owner of this.#refused.note(refused, clock.now())) this.#reportFaults(owner);
+    for (const { owner } of refused) if (isGroupOwner(owner)) this.#table.set(owner, this.#policies.isolate(owner));
     if (error) throw error;
     await this.#deps.turnOn();
     // Before this, packets of a cleared flow would still find the old rules.
@@ -316,13 +330,17 @@ class ServiceProxy {
     const { clock } = this.#deps;
     const changed = new Set<string>();
     let sinceMs = clock.now();
+    const pause = async (): Promise<void> => {
+      if (clock.now() - sinceMs < planForMs) return;
+      await clock.sleep(0, signal);
+      sinceMs = clock.now();
+    };
     for (const key of this.#dirty) {
       this.#dirty.delete(key);
       if (this.#planOne(key)) changed.add(key);
-      if (clock.now() - sinceMs < planForMs) continue;
-      await clock.sleep(0, signal);
-      sinceMs = clock.now();
+      await pause();
     }
+    await this.#policies.plan((owner, fragment) => this.#table.set(owner, fragment), pause);
     // A change without an effect here is not a hop of any trace.
     for (const [id, span] of this.#spans) if (changed.has(id.split(" ")[0] ?? "")) this.#applying.push(span);
     this.#spans.clear();
@@ -331,7 +349,8 @@ class ServiceProxy {
   /** Returns whether the service's rules have changed. */
   #planOne(key: string): boolean {
     const old = this.#plans.get(key);
-    const plan = this.#budget.fit(key, this.#planOf(key));
+    const wanted = this.#planOf(key);
+    const plan = this.#budget.fits(key, wanted?.size ?? 0) ? wanted : wanted && withoutRules(wanted);
     if (equal(old, plan)) return false;
     this.#leave(key, planStaleFlows(old, plan));
     if (plan) this.#plans.set(key, plan);
@@ -343,6 +362,7 @@ class ServiceProxy {
   }
 
   #reportFaults(owner: string): void {
+    if (isGroupOwner(owner)) return;
     const complaint = this.#refused.complaintAbout(owner);
     const [resource, key] = owner.startsWith(podOwner("")) ? [Pod, owner.slice(podOwner("").length)] : [Service, owner];
     const [namespace = "", name = ""] = key.split("/");

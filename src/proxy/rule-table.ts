@@ -4,14 +4,15 @@ import { compareText } from "#lib/data/compare-text.ts";
 export interface Fragment {
   /** The rules of each chain, in order. */
   readonly chains: ReadonlyMap<string, readonly string[]>;
-  /** The definition of each set, `type ipv4_addr; timeout 10s;`. Another definition needs another name. */
+  /** The definition of each set, `type ipv4_addr; timeout 10s;`. Another definition needs another name. Only the owner may
+   * add elements to it. */
   readonly sets: ReadonlyMap<string, string>;
   readonly elements: readonly Element[];
   /** If several owners have the same element, the lowest rank wins. */
   readonly rank?: string;
 }
 
-/** An element of one of the table's sets and maps; `value` is "" for a set. */
+/** An element of one of the table's sets and maps, or of a set of the fragment; `value` is "" for a set. */
 export interface Element {
   readonly set: string;
   readonly key: string;
@@ -156,11 +157,16 @@ export class RuleTable {
       if (owners?.size === 0) this.#elements.get(set)?.delete(key);
       this.#touch(set, key);
     }
+    for (const name of sets.keys()) this.#elements.delete(name);
   }
 
   #claim(owner: string, { set, key, value }: Element): void {
-    const keys = this.#elements.get(set);
-    if (!keys) throw new Error(`table ${this.#frame.name} has no set ${set}`);
+    let keys = this.#elements.get(set);
+    if (!keys) {
+      if (!this.#sets.has(set)) throw new Error(`table ${this.#frame.name} has no set ${set}`);
+      keys = new Map();
+      this.#elements.set(set, keys);
+    }
     const owners = keys.get(key);
     if (owners) owners.set(owner, value);
     else keys.set(key, new Map([[owner, value]]));

@@ -27,6 +27,17 @@ export interface ServicePlan {
   readonly faults: readonly string[];
 }
 
+/** For all services of a namespace together. A service that does not fit gets no rules. */
+export const maxServicesSize = 200_000;
+
+export const withoutRules = (plan: ServicePlan): ServicePlan => ({
+  ...{ ...plan, ports: [], health: undefined },
+  faults: [
+    ...plan.faults,
+    `the service has no rules: those of its namespace need more than ${maxServicesSize} entries`,
+  ],
+});
+
 export interface PortPlan {
   readonly protocol: "tcp" | "udp" | "sctp";
   readonly port: number;

@@ -1,10 +1,12 @@
 import { type Pod } from "#api/core/pod.ts";
+import { firstByName } from "#lib/data/first-by-name.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Across, lookAcross } from "./across.ts";
 import { explainRefusal, explainRejections, type LeftOut, noNodes, type Rejections } from "./explain.ts";
-import { type Profile, type Rejection, type SchedulerPlugin } from "./framework.ts";
-import { chooseAmong, Judge } from "./judge.ts";
+import { type Advice } from "./extenders/extenders.ts";
+import { type Profile, type Rejection, reject, type SchedulerPlugin } from "./framework.ts";
+import { type Choice, chooseAmong, filterAmong, Judge } from "./judge.ts";
 import { PodClass } from "./pod-class.ts";
 import { besideRivals } from "./preemption/beside-rivals.ts";
 import { Nominations } from "./preemption/nominations.ts";
@@ -48,6 +50,8 @@ export class Decider {
   readonly #classes = new LruMap<string, PodClass>(maxClasses);
   readonly #refusals = new WeakMap<Rejections, NoPlacement>();
   readonly #nominations: Nominations;
+  /** Where the search for enough nodes begins, so that all of them are considered in turn. */
+  #nextNode = 0;
   readonly #looking: readonly SchedulerPlugin[];
   /** false if a plugin does not declare what it looks at, so that no two pods are equivalent. */
   readonly #canShare: boolean;
@@ -57,7 +61,7 @@ export class Decider {
     this.#snapshot = snapshot;
     this.#random = random;
     this.#nominations = nominations;
-    this.#looking = profile.plugins.filter(({ filter, score }) => filter ?? score);
+    this.#looking = [...firstByName(profile.plugins.filter(({ filter, score }) => filter ?? score)).values()];
     this.#canShare = this.#looking.every(({ looksAt }) => looksAt);
   }
 
@@ -76,13 +80,54 @@ export class Decider {
     const podClass = this.#classOf(pod);
     podClass.refresh(pod);
     const across = this.#across(pod);
-    const choice = across ? podClass.chooseAcross(across, this.#random) : podClass.choose(this.#random);
+    const choice = this.#chooseIn(podClass, across);
     const evaluated = this.#snapshot.nodes.length;
     if (choice && "info" in choice) {
       return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
     }
     if (!choice || choice.size === 0) return this.#refusalOf(podClass.rejections);
     return noPlacement(new Map([...podClass.rejections, ...choice]), evaluated);
+  }
+
+  /** Every node that fits, for others to choose from, or why none does. */
+  feasible(pod: Pod): readonly NodeInfo[] | NoPlacement {
+    const { nodes } = this.#snapshot;
+    if (nodes.length === 0) return refused(noNodes, []);
+    const named = this.#named(pod);
+    if (named && "message" in named) return named;
+    const among = named ? this.#nodesOf(named.names) : nodes;
+    const { feasible, rejections } = filterAmong(this.#judgeOf(pod), pod, among, this.#across(pod));
+    if (feasible.length > 0) return feasible;
+    return noPlacement(
+      rejections,
+      nodes.length,
+      named && { count: nodes.length - among.length, plugins: named.plugins },
+    );
+  }
+
+  /** Chooses among nodes that others have scored. The cluster may have changed meanwhile, so they are filtered again. */
+  decideAdvised(pod: Pod, { scores, rejections }: Advice): Decision {
+    const nodes = this.#nodesOf(scores.keys());
+    const added = (info: NodeInfo): number => scores.get(info.name) ?? 0;
+    const found = chooseAmong(this.#judgeOf(pod), pod, nodes, this.#random, this.#across(pod), added);
+    const evaluated = nodes.length + rejections.size;
+    const { choice } = found;
+    if (choice) return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
+    return noPlacement(new Map([...rejections, ...found.rejections]), this.#snapshot.nodes.length);
+  }
+
+  #nodesOf(names: Iterable<string>): NodeInfo[] {
+    return Array.from(names, (name) => this.#snapshot.get(name)).filter((info) => info?.node) as NodeInfo[];
+  }
+
+  #chooseIn(podClass: PodClass, across: Across | undefined): Choice | Rejections | undefined {
+    const { nodes } = this.#snapshot;
+    const enough = this.#profile.enoughOf?.(nodes.length) ?? nodes.length;
+    if (enough >= nodes.length)
+      return across ? podClass.chooseAcross(across, this.#random) : podClass.choose(this.#random);
+    const { choice, seen } = podClass.chooseSome(across, this.#random, { from: this.#nextNode, enough });
+    this.#nextNode = (this.#nextNode + seen) % nodes.length;
+    return choice;
   }
 
   /** Computed once for equivalent pods while no node changes. */
@@ -121,11 +166,7 @@ export class Decider {
 
   /** A pod that names its nodes is rarely equivalent to another, and the nodes are few, so nothing is cached. */
   #decideAmong(pod: Pod, { names, plugins }: Named): Decision {
-    const nodes: NodeInfo[] = [];
-    for (const name of names) {
-      const info = this.#snapshot.get(name);
-      if (info?.node) nodes.push(info);
-    }
+    const nodes = this.#nodesOf(names);
     const { choice, rejections } = chooseAmong(this.#judgeOf(pod), pod, nodes, this.#random, this.#across(pod));
     const evaluated = nodes.length;
     if (choice) return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
@@ -167,6 +208,10 @@ function noPlacement(rejections: Rejections, total: number, leftOut?: LeftOut): 
   const message = explainRejections(rejections, total, leftOut);
   return { node: undefined, rejections, evaluated: rejections.size, message, rejectedBy };
 }
+
+/** As upstream, if a plugin refuses the node after it was chosen: only this node is spoken of. */
+export const refusedAt = (node: string, plugin: string, reason: string): NoPlacement =>
+  noPlacement(new Map([[node, { ...reject(reason), plugin }]]), 1);
 
 const isRejection = (found: ReadonlySet<string> | Rejection): found is Rejection => "reasons" in found;
 

@@ -2,6 +2,10 @@ import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Change } from "#runtime/informer.ts";
+import type { WaitingPods } from "./binding/waiting-pods.ts";
+import type { Rejections } from "./explain.ts";
+import type { CandidateLimits } from "./preemption/plan-preemption.ts";
+import type { Outcome } from "./preemption/preemptor.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
 /** Why a node was rejected. A value, not an error, because it is stored and shown. */
@@ -82,6 +86,17 @@ export interface AcrossNodes {
   readonly score: ((slots: Int32Array) => Float64Array) | undefined;
 }
 
+/** No node fits a pod: what is known, and what can be done about it. */
+export interface FailedAttempt {
+  readonly pod: Pod;
+  readonly rejections: Rejections;
+  /** Looks for less important pods that could end for its sake. Resolves with undefined if the pod has gone meanwhile. */
+  makeRoom(limits?: CandidateLimits): Promise<Outcome | undefined>;
+}
+
+/** Whether a pod with a node may be bound: undefined if it may, else why not, or how long it may have to wait. */
+export type Permission = undefined | Rejection | { readonly waitMs: number };
+
 /**
  * One concern of scheduling. Every hook is optional; the plugins run in the order of the profile. Hooks up to
  * `normalize` are pure: pods with an equal `looksAt` get the same result on the same node until the node or `basis`
@@ -94,6 +109,10 @@ export interface SchedulerPlugin {
 
   /** Returns why the pod may not enter the queue yet; undefined if it may. */
   preEnqueue?(pod: Pod): string | undefined;
+  /** Pods of one group are looked at again by `preEnqueue` as soon as it lets one of them in. */
+  groupOf?(pod: Pod): string | undefined;
+  /** Told of every change of a pod of the profile, before anything else is asked about it. */
+  observe?(change: Change<Pod>): void;
   /** Which of two pods goes first. */
   queueSort?(a: QueuedPod, b: QueuedPod): boolean;
   /**
@@ -117,11 +136,14 @@ export interface SchedulerPlugin {
   /** For rules about pods on other nodes. It needs no `looksAt`. If it returns undefined, the pod has no such rules. */
   acrossNodes?(pod: Pod, snapshot: Snapshot): AcrossNodes | undefined;
 
+  /** No node fits. The first plugin that helps ends the search. */
+  postFilter?(attempt: FailedAttempt): Promise<Outcome | undefined>;
+
   /** The pod has a node: reserves what it needs there, or throws. `unreserve` undoes it. */
   reserve?(pod: Pod, nodeName: string): void;
-  unreserve?(pod: Pod, nodeName: string): void;
-  /** May wait, or refuse by throwing. */
-  permit?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void>;
+  unreserve?(pod: Pod, nodeName: string, waiting?: WaitingPods): void;
+  /** A pod that has to wait is among `waiting` until every plugin that asked for it allows it, or one rejects it. */
+  permit?(pod: Pod, nodeName: string, waiting: WaitingPods): Permission;
   preBind?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void> | undefined;
   /**
    * Returns how to wait for what others prepare for the pod, for minutes if need be; undefined if nothing is missing.
@@ -152,4 +174,6 @@ export interface QueuedPod {
 export interface Profile {
   readonly schedulerName: string;
   readonly plugins: readonly SchedulerPlugin[];
+  /** How many feasible nodes of so many are enough to choose from; all of them if absent. */
+  enoughOf?(nodes: number): number;
 }

@@ -83,6 +83,17 @@ export interface Choice {
   readonly feasible: number;
 }
 
+/** Which of some nodes fit, and why the others do not. */
+export function filterAmong(judge: Judge, pod: Pod, nodes: readonly NodeInfo[], across?: Across) {
+  const rejections = new Map<string, PluginRejection>();
+  const feasible = nodes.filter((info) => {
+    const rejection = judge.filter(pod, info) ?? across?.filter(info.slot);
+    if (rejection) rejections.set(info.name, rejection);
+    return !rejection;
+  });
+  return { feasible, rejections };
+}
+
 /** The best of a few nodes, or why each was rejected. */
 export function chooseAmong(
   judge: Judge,
@@ -90,14 +101,10 @@ export function chooseAmong(
   nodes: readonly NodeInfo[],
   random: Random,
   across?: Across,
+  added: (info: NodeInfo) => number = () => 0,
 ): { readonly choice: Choice | undefined; readonly rejections: Rejections } {
-  const rejections = new Map<string, PluginRejection>();
-  const feasible = nodes.filter((info) => {
-    const rejection = judge.filter(pod, info) ?? across?.filter(info.slot);
-    if (rejection) rejections.set(info.name, rejection);
-    return !rejection;
-  });
-  const totals = Float64Array.from(feasible, (info) => judge.plainScore(pod, info));
+  const { feasible, rejections } = filterAmong(judge, pod, nodes, across);
+  const totals = Float64Array.from(feasible, (info) => judge.plainScore(pod, info) + added(info));
   for (const { plugin, state, weight } of judge.normalized) {
     const scores = Float64Array.from(feasible, (info) => plugin.score?.(pod, info, state) ?? 0);
     plugin.normalize?.(scores);

@@ -6,6 +6,12 @@ import { type SchedulerPlugin } from "./framework.ts";
 import { type Choice, Judge, largestAt } from "./judge.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
+/** Which nodes are enough. */
+interface Window {
+  readonly from: number;
+  readonly enough: number;
+}
+
 /**
  * The cached results of one class of pods on each node:
  *
@@ -41,6 +47,16 @@ export class PodClass {
 
   /** Evaluates again the nodes that have changed since the last pod of this class. */
   refresh(pod: Pod): void {
+    try {
+      this.#refresh(pod);
+    } catch (error) {
+      // What a plugin that failed has left half done is not used.
+      this.#basis = undefined;
+      throw error;
+    }
+  }
+
+  #refresh(pod: Pod): void {
     const isNew = this.#checkBasis(pod);
     this.#grow(this.#snapshot.slots);
     const changed = isNew ? undefined : this.#snapshot.changedSince(this.#upTo);
@@ -61,12 +77,36 @@ export class PodClass {
       if (rejection) rejections.set(info.name, rejection);
       else slots[count++] = slot;
     }
-    const fit = slots.subarray(0, count);
-    const totals = this.#totalsOf(fit);
-    across.addScores(fit, totals);
+    return this.#bestOf(slots.subarray(0, count), across, random) ?? rejections;
+  }
+
+  /** The same among the first ones that are enough, from a node on and around. Also returns how many were looked at. */
+  chooseSome(
+    across: Across | undefined,
+    random: Random,
+    { from, enough }: Window,
+  ): { choice: Choice | Rejections; seen: number } {
+    const { nodes } = this.#snapshot;
+    const slots: number[] = [];
+    const rejections = new Map<string, PluginRejection>();
+    let seen = 0;
+    for (; seen < nodes.length && slots.length < enough; seen++) {
+      const info = nodes[(from + seen) % nodes.length];
+      if (!info || (this.#plain[info.slot] ?? -1) < 0) continue;
+      const rejection = across?.filter(info.slot);
+      if (rejection) rejections.set(info.name, rejection);
+      else slots.push(info.slot);
+    }
+    const choice = this.#bestOf(Int32Array.from(slots), across, random);
+    return { choice: choice ?? rejections, seen };
+  }
+
+  #bestOf(slots: Int32Array, across: Across | undefined, random: Random): Choice | undefined {
+    const totals = this.#totalsOf(slots);
+    across?.addScores(slots, totals);
     const best = largestAt(totals, random);
-    const info = this.#snapshot.at(fit[best] ?? -1);
-    return info ? { info, score: totals[best] ?? 0, feasible: count } : rejections;
+    const info = this.#snapshot.at(slots[best] ?? -1);
+    return info && { info, score: totals[best] ?? 0, feasible: slots.length };
   }
 
   /** The best of the feasible nodes; among equal ones each with the same probability. */

@@ -1,7 +1,9 @@
 import { Namespace } from "#api/core/namespace.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { type Profile } from "./framework.ts";
+import { type PluginArgs } from "./args/plugin-args.ts";
+import { type Profile, type SchedulerPlugin } from "./framework.ts";
 import { defaultBinder } from "./plugins/default-binder.ts";
+import { defaultPreemption } from "./plugins/default-preemption.ts";
 import { imageLocality } from "./plugins/image-locality.ts";
 import { interPodAffinity } from "./plugins/inter-pod-affinity/inter-pod-affinity.ts";
 import { nodeAffinity } from "./plugins/node-affinity.ts";
@@ -10,37 +12,45 @@ import { nodePorts } from "./plugins/node-ports.ts";
 import { nodeResourcesBalancedAllocation } from "./plugins/node-resources-balanced-allocation.ts";
 import { nodeResourcesFit } from "./plugins/node-resources-fit.ts";
 import { nodeUnschedulable } from "./plugins/node-unschedulable.ts";
+import { nodeVolumeLimits } from "./plugins/node-volume-limits.ts";
 import { findPeers } from "./plugins/pod-topology-spread/default-selector.ts";
 import { podTopologySpread } from "./plugins/pod-topology-spread/pod-topology-spread.ts";
 import { prioritySort } from "./plugins/priority-sort.ts";
 import { schedulingGates } from "./plugins/scheduling-gates.ts";
 import { taintToleration } from "./plugins/taint-toleration.ts";
-import { type VolumeBindingDeps, volumeBinding } from "./plugins/volume-binding.ts";
+import { type VolumeBindingDeps, type VolumePromises, volumeBinding } from "./plugins/volume-binding.ts";
 import { volumeRestrictions } from "./plugins/volume-restrictions.ts";
 import { volumeZone } from "./plugins/volume-zone.ts";
 import { type NamespaceLabels } from "./topology/affinity-term.ts";
 
-/** The default scheduler: its plugins in order, each with its default weight. */
-export const defaultProfile = (deps: VolumeBindingDeps): Profile => ({
+export type PluginDeps = VolumeBindingDeps & Partial<VolumePromises>;
+
+/** The plugins of every profile that turns none of them off, in order, each with its default weight. */
+export const defaultPlugins = (deps: PluginDeps, args: PluginArgs = {}): readonly SchedulerPlugin[] => [
+  schedulingGates,
+  prioritySort,
+  nodeUnschedulable,
+  nodeName,
+  taintToleration,
+  nodeAffinity(args.NodeAffinity),
+  nodePorts,
+  nodeResourcesFit(args.NodeResourcesFit),
+  volumeRestrictions(deps),
+  nodeVolumeLimits(deps),
+  volumeBinding(deps, args.VolumeBinding),
+  volumeZone(deps),
+  podTopologySpread(findPeers(deps.informers), args.PodTopologySpread),
+  interPodAffinity(namespaceLabels(deps.informers), args.InterPodAffinity),
+  defaultPreemption(args.DefaultPreemption),
+  nodeResourcesBalancedAllocation(args.NodeResourcesBalancedAllocation),
+  imageLocality,
+  defaultBinder(deps.client),
+];
+
+/** The default scheduler. */
+export const defaultProfile = (deps: PluginDeps): Profile => ({
   schedulerName: "default-scheduler",
-  plugins: [
-    schedulingGates,
-    prioritySort,
-    nodeUnschedulable,
-    nodeName,
-    taintToleration,
-    nodeAffinity,
-    nodePorts,
-    nodeResourcesFit,
-    volumeRestrictions(deps),
-    volumeBinding(deps),
-    volumeZone(deps),
-    nodeResourcesBalancedAllocation,
-    imageLocality,
-    podTopologySpread(findPeers(deps.informers)),
-    interPodAffinity(namespaceLabels(deps.informers)),
-    defaultBinder(deps.client),
-  ],
+  plugins: defaultPlugins(deps),
 });
 
 function namespaceLabels(informers: Informers): NamespaceLabels {

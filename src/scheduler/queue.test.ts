@@ -17,7 +17,9 @@ const needsPod: SchedulerPlugin = {
 
 function setup() {
   const clock = createVirtualClock();
-  const queue = new SchedulingQueue(clock, [prioritySort, needsNode, needsPod]);
+  const queue = new SchedulingQueue(clock, [
+    { schedulerName: "default-scheduler", plugins: [prioritySort, needsNode, needsPod] },
+  ]);
   const put = (name: string, spec: Parameters<typeof makePod>[1] = {}) => queue.put(name, makePod(name, spec));
   const take = (name: string): QueuedPod => {
     const next = queue.tryNext();

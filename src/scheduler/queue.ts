@@ -5,16 +5,22 @@ import { Heap } from "#lib/data/heap.ts";
 import {
   type ClusterChange,
   type PodChange,
+  type Profile,
   type QueuedPod,
   type RetryHints,
   type SchedulerPlugin,
 } from "./framework.ts";
 
-const initialBackoffMs = 1000;
-const maxBackoffMs = 10_000;
+/** How long a pod waits after an attempt that failed: twice as long each time, up to a maximum. */
+export interface Backoff {
+  readonly initialMs: number;
+  readonly maxMs: number;
+}
+const defaultBackoff: Backoff = { initialMs: 1000, maxMs: 10_000 };
 /** Hints are not perfect, so every pod that has waited this long is tried again. */
 const maxUnschedulableMs = 5 * 60_000;
 const sweepMs = 30_000;
+const maxMissed = 1000;
 
 export type Place = "active" | "backoff" | "unschedulable" | "trying";
 
@@ -41,7 +47,9 @@ interface Entry extends QueuedPod {
  */
 export class SchedulingQueue {
   readonly #clock: Clock;
-  readonly #plugins: ReadonlyMap<string, SchedulerPlugin>;
+  readonly #backoffTimes: Backoff;
+  /** Scheduler name → plugin → when a pod that it rejected is tried again. */
+  readonly #hints: ReadonlyMap<string, ReadonlyMap<string, RetryHints>>;
   // The heaps keep deleted and moved entries until they reach the top.
   readonly #active: Heap<Entry>;
   readonly #backoff: Heap<Entry>;
@@ -60,10 +68,12 @@ export class SchedulingQueue {
   #stopTimer: (() => void) | undefined;
   #stopSweep: (() => void) | undefined;
 
-  constructor(clock: Clock, plugins: readonly SchedulerPlugin[]) {
+  /** All profiles have the same order. */
+  constructor(clock: Clock, profiles: readonly Profile[], backoff: Backoff = defaultBackoff) {
     this.#clock = clock;
-    this.#plugins = new Map(plugins.map((plugin) => [plugin.name, plugin]));
-    const sorter = plugins.find(({ queueSort }) => queueSort);
+    this.#backoffTimes = backoff;
+    this.#hints = new Map(profiles.map(({ schedulerName, plugins }) => [schedulerName, hintsBy(plugins)]));
+    const sorter = profiles.flatMap(({ plugins }) => plugins).find(({ queueSort }) => queueSort);
     const goesFirst = (a: Entry, b: Entry): boolean => {
       if (sorter?.queueSort?.(a, b)) return true;
       return !sorter?.queueSort?.(b, a) && a.order < b.order;
@@ -172,7 +182,7 @@ export class SchedulingQueue {
 
   /** Wakes the pods that this change can help. */
   changed(change: ClusterChange): void {
-    for (const entry of this.#trying) entry.missed.push(change);
+    this.#note(change);
     for (const entry of [...this.#unschedulable]) {
       if (this.#canHelp(entry, change)) this.#retry(entry);
     }
@@ -180,9 +190,17 @@ export class SchedulingQueue {
 
   /** A pod came to a node, or changed there without freeing anything. */
   otherPodChanged(change: PodChange): void {
-    for (const entry of this.#trying) entry.missed.push(change);
+    this.#note(change);
     if (this.#waitingForPods.size === 0) return;
     for (const entry of [...this.#waitingForPods]) if (this.#canHelp(entry, change)) this.#retry(entry);
+  }
+
+  /** An attempt that takes long remembers only so many changes. After that, any may have helped. */
+  #note(change: ClusterChange): void {
+    for (const entry of this.#trying) {
+      if (entry.missed.length < maxMissed) entry.missed.push(change);
+      else entry.isChanged = true;
+    }
   }
 
   close(): void {
@@ -227,14 +245,21 @@ export class SchedulingQueue {
     return this.#hintsOf(entry).some((hints) => mayHelp(hints, pod, change));
   }
 
-  #hintsOf({ rejectedBy }: Entry): readonly RetryHints[] {
-    return Array.from(rejectedBy, (name) => this.#plugins.get(name)?.retryOn ?? {});
+  #hintsOf({ pod, rejectedBy }: Entry): readonly RetryHints[] {
+    const hints = this.#hints.get(pod.spec.schedulerName || "default-scheduler");
+    return Array.from(rejectedBy, (name) => hints?.get(name) ?? {});
+  }
+
+  #backoffEnd({ queuedAt, errors, rejections }: Entry): number {
+    const failures = errors || rejections;
+    const { initialMs, maxMs } = this.#backoffTimes;
+    return queuedAt + Math.min(initialMs * 2 ** Math.max(failures - 1, 0), maxMs);
   }
 
   #retry(entry: Entry): void {
     this.#unschedulable.delete(entry);
     this.#waitingForPods.delete(entry);
-    if (backoffEnd(entry) <= this.#clock.now()) return this.#activate(entry);
+    if (this.#backoffEnd(entry) <= this.#clock.now()) return this.#activate(entry);
     this.#backOff(entry);
     this.#canHurry = true;
     this.#wake?.();
@@ -248,7 +273,7 @@ export class SchedulingQueue {
 
   #backOff(entry: Entry): void {
     entry.place = "backoff";
-    entry.until = backoffEnd(entry);
+    entry.until = this.#backoffEnd(entry);
     this.#backoff.push(entry);
     this.#armTimer();
   }
@@ -308,10 +333,8 @@ function mayHelp(hints: RetryHints, pod: Pod, change: ClusterChange): boolean {
   return hints.objects?.some((one) => one.resource === resource && one.mayHelp(pod, what)) ?? false;
 }
 
-function backoffEnd({ queuedAt, errors, rejections }: Entry): number {
-  const failures = errors || rejections;
-  return queuedAt + Math.min(initialBackoffMs * 2 ** Math.max(failures - 1, 0), maxBackoffMs);
-}
+const hintsBy = (plugins: readonly SchedulerPlugin[]): ReadonlyMap<string, RetryHints> =>
+  new Map(plugins.flatMap(({ name, retryOn }) => (retryOn ? [[name, retryOn]] : [])));
 
 /** More tolerations, smaller requests, other labels: any change that is relevant to scheduling may help. */
 const isRelevantChange = (before: Pod, after: Pod): boolean =>

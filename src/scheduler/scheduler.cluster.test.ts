@@ -7,7 +7,6 @@ import { ServiceAccount } from "#api/core/service-account.ts";
 import { type InputOf } from "#api/resource.ts";
 import { conflict } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
-import { createEventRecorder } from "#client/events.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { asking } from "#testing/scheduling.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
@@ -30,11 +29,9 @@ async function startWorld(plugins: (client: Client) => readonly SchedulerPlugin[
       async (signal) => {
         const profile = defaultProfile(deps);
         const all = { ...profile, plugins: [...plugins(deps.client), ...profile.plugins] };
-        const options = { component: "default-scheduler", clock: deps.clock };
-        await using events = createEventRecorder(deps.client, options);
         const { recorder } = deps;
         assert(recorder);
-        await runScheduler({ ...deps, recorder, random: seededRandom(1), events, profile: all }, signal);
+        await runScheduler({ ...deps, recorder, random: seededRandom(1), setup: () => ({ profiles: [all] }) }, signal);
       },
     ],
   });

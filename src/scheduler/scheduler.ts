@@ -2,31 +2,45 @@ import { Namespace } from "#api/core/namespace.ts";
 import { Node } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
-import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
-import { type EventRecorder } from "#client/events.ts";
+import { createEventRecorder } from "#client/events.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { isAbort } from "#lib/async/tasks.ts";
 import { Slice } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";
-import { bindPod } from "./bind.ts";
-import { Decider, type NoPlacement, type Placement } from "./decide.ts";
+import { bindPod } from "./binding/bind.ts";
+import { NotPermitted, WaitingPods } from "./binding/waiting-pods.ts";
+import { Writes } from "./binding/writes.ts";
+import { type NoPlacement, type Placement, refusedAt } from "./decide.ts";
 import { type Rejections } from "./explain.ts";
+import { type Extenders } from "./extenders/extenders.ts";
 import { type Profile, type QueuedPod } from "./framework.ts";
+import { Gated, gateOf, groupOf } from "./gated.ts";
+import { createLanes, type Lane, type LaneDeps, type Lanes, laneOf, postFilter } from "./lanes.ts";
 import { keyOf } from "./pod-key.ts";
 import { Nominations } from "./preemption/nominations.ts";
-import { type Outcome, Preemptor } from "./preemption/preemptor.ts";
-import { defaultProfile } from "./profiles.ts";
-import { SchedulingQueue } from "./queue.ts";
+import { type CandidateLimits } from "./preemption/plan-preemption.ts";
+import { type Outcome, type Search } from "./preemption/preemptor.ts";
+import { type Candidate } from "./preemption/rank.ts";
+import { defaultProfile, type PluginDeps } from "./profiles.ts";
+import { type Backoff, SchedulingQueue } from "./queue.ts";
 import { reportNotScheduled } from "./report.ts";
-import { Snapshot } from "./snapshot.ts";
+import { Snapshot, sameForScheduling } from "./snapshot.ts";
 import { Verdicts } from "./verdicts.ts";
+
+/** What a configuration file decides. */
+export interface SchedulerSetup {
+  readonly profiles: readonly Profile[];
+  readonly backoff?: Backoff;
+  readonly extenders?: Extenders | undefined;
+}
 
 export interface SchedulerDeps {
   readonly client: Client;
@@ -34,52 +48,50 @@ export interface SchedulerDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
-  readonly events: EventRecorder;
   readonly recorder: TraceRecorder;
-  readonly profile?: Profile;
+  /** By default there is one profile, with the default plugins. */
+  setup?(deps: PluginDeps): SchedulerSetup;
   readonly verdicts?: Verdicts;
 }
 
-/** The maximum number of concurrent writes: the next decision does not wait for the last write. */
-const maxWriting = 128;
-
 /** Schedules pods until the signal fires: pop, decide, assume, bind. */
 export async function runScheduler(deps: SchedulerDeps, signal: AbortSignal): Promise<void> {
-  const scheduler = new Scheduler(deps, signal);
+  await using recorders = new AsyncDisposableStack();
+  const { client, clock, log } = deps;
+  const eventsOf = (component: string) => recorders.use(createEventRecorder(client, { component, clock, log }));
+  const scheduler = new Scheduler({ ...deps, eventsOf }, signal);
   await deps.informers.synced(signal);
   await scheduler.run();
 }
 
+type Deps = SchedulerDeps & Pick<LaneDeps, "eventsOf">;
+
 class Scheduler {
-  readonly #deps: SchedulerDeps;
+  readonly #deps: Deps;
   readonly #signal: AbortSignal;
-  readonly #profile: Profile;
+  readonly #lanes: Lanes;
   readonly #snapshot = new Snapshot();
   readonly #queue: SchedulingQueue;
-  readonly #decider: Decider;
+  readonly #gated = new Gated();
   readonly #verdicts: Verdicts;
   readonly #nominations = new Nominations();
-  readonly #preemptor: Preemptor;
+  readonly #waiting: WaitingPods;
+  readonly #extenders: Extenders | undefined;
   /** Pods counted on a node by our own decision and not seen there yet. */
   readonly #assumed = new Set<string>();
   readonly #traces = new Map<string, string>();
-  readonly #writing = new Set<Promise<void>>();
-  /** Pods that wait for what others prepare. They are among the writing ones, but do not count as such. */
-  readonly #waiting = new Map<string, AbortController>();
-  /** Called once when one of them is done. */
-  #written: (() => void) | undefined;
+  readonly #writes: Writes;
 
-  constructor(deps: SchedulerDeps, signal: AbortSignal) {
+  constructor(deps: Deps, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
-    this.#profile = deps.profile ?? defaultProfile(deps);
-    this.#queue = new SchedulingQueue(deps.clock, this.#profile.plugins);
-    this.#decider = new Decider(this.#profile, this.#snapshot, deps.random, this.#nominations);
+    const { profiles, backoff, extenders } = deps.setup?.(deps) ?? { profiles: [defaultProfile(deps)] };
+    this.#extenders = extenders;
+    this.#lanes = createLanes(profiles, { ...deps, snapshot: this.#snapshot, nominations: this.#nominations });
+    this.#queue = new SchedulingQueue(deps.clock, profiles, backoff);
     this.#verdicts = deps.verdicts ?? new Verdicts();
-    const { plugins, schedulerName } = this.#profile;
-    const budgets = deps.informers.of(PodDisruptionBudget);
-    const world = { snapshot: this.#snapshot, nominations: this.#nominations, budgets };
-    this.#preemptor = new Preemptor({ ...deps, ...world, plugins, schedulerName });
+    this.#waiting = new WaitingPods(deps.clock);
+    this.#writes = new Writes(deps.log, signal);
   }
 
   async run(): Promise<void> {
@@ -97,8 +109,7 @@ class Scheduler {
         await this.#schedule(queued);
         // Rules about pods on other nodes can make decisions slow, and thousands of pods may be waiting.
         if (slice.isOver) await slice.rest();
-        while (this.#writing.size - this.#waiting.size >= maxWriting)
-          await new Promise<void>((resolve) => (this.#written = resolve));
+        await this.#writes.room();
       }
     } catch (error) {
       if (!isAbort(error, this.#signal)) throw error;
@@ -108,13 +119,14 @@ class Scheduler {
       stopNamespaces();
       stopObjects();
       this.#queue.close();
-      await Promise.all(this.#writing);
+      await this.#writes.finished();
     }
   }
 
   /** Other kinds whose changes may help a pod, according to the plugins. */
   #followObjects(): () => void {
-    const hints = this.#profile.plugins.flatMap(({ retryOn }) => retryOn?.objects ?? []);
+    const plugins = [...this.#lanes.values()].flatMap((lane) => lane.plugins);
+    const hints = plugins.flatMap(({ retryOn }) => retryOn?.objects ?? []);
     const stops = Array.from(new Set(hints.map(({ resource }) => resource)), (resource) =>
       this.#deps.informers
         .of(resource)
@@ -149,17 +161,36 @@ class Scheduler {
   #onPod(change: Change<Pod>): void {
     const pod = change.object;
     const key = keyOf(pod);
+    const lane = laneOf(this.#lanes, pod);
+    for (const plugin of lane?.observers ?? []) plugin.observe?.(change);
     if (change.type === "delete") return this.#forget(key, pod);
     if (pod.spec.nodeName) return this.#onPlacedPod(key, pod);
-    if (this.#assumed.has(key) || !this.#isOurs(pod)) return;
-    const waits = this.#profile.plugins.some((plugin) => plugin.preEnqueue?.(pod) !== undefined);
-    if (waits || isFinished(pod) || pod.metadata.deletionTimestamp) {
-      this.#preemptor.forget(key);
-      return this.#queue.delete(key);
+    if (this.#assumed.has(key) || !lane) return;
+    const isOver = isFinished(pod) || pod.metadata.deletionTimestamp !== undefined;
+    const gate = isOver ? undefined : gateOf(lane.plugins, pod);
+    if (isOver || gate) {
+      lane.preemptor.forget(key);
+      this.#queue.delete(key);
+      this.#gated.delete(key);
+      if (gate) this.#gated.set({ key, pod, ...gate, group: groupOf(lane.plugins, pod) });
+      return;
     }
     this.#nominate(key, pod, change.type === "put" ? change.previous : undefined);
     if (change.trace) this.#traces.set(key, change.trace);
+    this.#enqueue(key, pod, lane);
+  }
+
+  /** A pod that may enter the queue takes those of its group along. */
+  #enqueue(key: string, pod: Pod, lane: Lane): void {
+    this.#gated.delete(key);
     this.#queue.put(key, pod);
+    const group = groupOf(lane.plugins, pod);
+    if (group === undefined) return;
+    for (const member of this.#gated.membersOf(group)) {
+      if (gateOf(lane.plugins, member.pod)) continue;
+      this.#gated.delete(member.key);
+      this.#queue.put(member.key, member.pod);
+    }
   }
 
   /** Another component may nominate a node too, or take it back. */
@@ -170,7 +201,8 @@ class Scheduler {
   }
 
   #onPlacedPod(key: string, pod: Pod): void {
-    this.#preemptor.forget(key);
+    this.#forgetPreemption(key, pod);
+    this.#gated.delete(key);
     const isNew = this.#assumed.delete(key);
     this.#queue.delete(key);
     this.#traces.delete(key);
@@ -183,11 +215,12 @@ class Scheduler {
 
   /** The pod is gone, or no longer ours to schedule. */
   #forget(key: string, pod: Pod): void {
-    this.#preemptor.forget(key);
+    this.#forgetPreemption(key, pod);
+    this.#gated.delete(key);
     this.#assumed.delete(key);
     this.#queue.delete(key);
     this.#traces.delete(key);
-    this.#waiting.get(key)?.abort(new Error("pod does not exist any more"));
+    this.#writes.abandon(key);
     const counted = this.#snapshot.podOf(key) ?? pod;
     if (this.#snapshot.removePod(key)) this.#onRoom(counted, "deleted");
   }
@@ -198,42 +231,95 @@ class Scheduler {
     this.#queue.changed({ kind: "Pod", change, object: pod, info, freesRoom: true });
   }
 
-  #isOurs({ spec }: Pod): boolean {
-    return (spec.schedulerName || "default-scheduler") === this.#profile.schedulerName;
+  #forgetPreemption(key: string, pod: Pod): void {
+    const lane = laneOf(this.#lanes, pod);
+    if (lane) lane.preemptor.forget(key);
+    else this.#nominations.delete(key);
   }
 
   /** The writes continue during the next decision. */
   async #schedule(queued: QueuedPod): Promise<void> {
     const { pod, key } = queued;
+    const lane = laneOf(this.#lanes, pod);
+    if (!lane) return;
     const span = this.#deps.recorder.startSpan({
       hop: "schedule",
       component: "scheduler",
       object: { resource: "pods", namespace: pod.metadata.namespace, name: pod.metadata.name },
       parent: parseTraceparent(this.#traces.get(key)),
     });
-    const decision = this.#decider.decide(pod);
-    const { node, evaluated } = decision;
-    if (node === undefined) {
-      const isThere = () => this.#queue.placeOf(key) === "trying";
-      const outcome =
-        decision.rejections.size > 0
-          ? await this.#preemptor.makeRoom({ key, pod }, decision.rejections, isThere)
-          : undefined;
-      if (!isThere()) return span.end({ facts: { node: "", message: decision.message, evaluated } });
-      const message = outcome?.message ? `${decision.message} ${outcome.message}` : decision.message;
-      const victims = outcome?.victims.length ?? 0;
-      span.end({ facts: { node: "", message, evaluated, ...(victims > 0 ? { victims } : {}) } });
-      this.#reject(queued, { ...decision, message });
-      this.#start(() => currentTrace.run(span.trace, () => this.#reportRejection(pod, message, outcome)));
-      return;
+    const attempt = { queued, lane, span };
+    try {
+      if (this.#extenders?.isInterested(pod)) return this.#consult(attempt, this.#extenders);
+      const decision = lane.decider.decide(pod);
+      if (decision.node === undefined) await this.#onNoPlacement(attempt, decision);
+      else this.#onPlacement(attempt, decision);
+    } catch (error) {
+      this.#onError(attempt, error);
     }
+  }
+
+  /** Others are asked about this pod, who may take their time: the scheduler goes on meanwhile. */
+  #consult(attempt: Attempt, extenders: Extenders): void {
+    const { queued, lane } = attempt;
+    const { pod, key } = queued;
+    const consult = async (signal: AbortSignal): Promise<void> => {
+      const feasible = lane.decider.feasible(pod);
+      const advice = "message" in feasible ? undefined : await extenders.advise(pod, feasible, signal);
+      if (this.#queue.placeOf(key) !== "trying") return;
+      const decision = advice ? lane.decider.decideAdvised(pod, advice) : (feasible as NoPlacement);
+      const screen = (found: readonly Candidate[]) => extenders.screen(pod, found, this.#snapshot, signal);
+      if (decision.node === undefined) await this.#onNoPlacement(attempt, decision, screen);
+      else this.#onPlacement(attempt, decision);
+    };
+    this.#writes.start(async () => {
+      try {
+        await this.#writes.aside(key, consult);
+      } catch (error) {
+        if (this.#queue.placeOf(key) === "trying") this.#onError(attempt, error);
+      }
+    });
+  }
+
+  #onPlacement({ queued, lane, span }: Attempt, decision: Placement): void {
+    const { node, score, feasible, evaluated } = decision;
     this.#assume(queued, decision);
-    this.#start(() =>
+    this.#writes.start(() =>
       currentTrace.run(span.trace, async () => {
-        await this.#bind(queued, node);
-        span.end({ facts: { node, score: decision.score, feasible: decision.feasible, evaluated } });
+        await this.#bind(queued, lane, node);
+        span.end({ facts: { node, score, feasible, evaluated } });
       }),
     );
+  }
+
+  async #onNoPlacement(
+    { queued, lane, span }: Attempt,
+    decision: NoPlacement,
+    screen?: Search["screen"],
+  ): Promise<void> {
+    const { pod, key } = queued;
+    const { rejections, evaluated } = decision;
+    const isThere = () => this.#queue.placeOf(key) === "trying";
+    const makeRoom = (limits?: CandidateLimits) =>
+      lane.preemptor.makeRoom({ key, pod }, rejections, { limits, isThere, screen });
+    const outcome = rejections.size > 0 ? await postFilter(lane.plugins, { pod, rejections, makeRoom }) : undefined;
+    if (!isThere()) return span.end({ facts: { node: "", message: decision.message, evaluated } });
+    const message = outcome?.message ? `${decision.message} ${outcome.message}` : decision.message;
+    const victims = outcome?.victims.length ?? 0;
+    span.end({ facts: { node: "", message, evaluated, ...(victims > 0 ? { victims } : {}) } });
+    this.#reject(queued, { ...decision, message });
+    this.#writes.start(() => currentTrace.run(span.trace, () => this.#reportRejection(queued, lane, message, outcome)));
+  }
+
+  /** A plugin failed. That is no reason for other pods to wait. */
+  #onError({ queued, lane, span }: Attempt, error: unknown): void {
+    if (isAbort(error, this.#signal)) throw error;
+    const { pod, key } = queued;
+    const message = messageOf(error);
+    span.end({ facts: { node: "", message, evaluated: 0 } });
+    this.#deps.log.error("an attempt to schedule a pod failed", { pod: key, error });
+    this.#queue.failed(queued);
+    this.#writes.start(() => currentTrace.run(span.trace, () => this.#report(lane, pod, "SchedulerError", message)));
   }
 
   #reject(queued: QueuedPod, { rejections, rejectedBy, evaluated, message }: NoPlacement): void {
@@ -252,42 +338,18 @@ class Scheduler {
     this.#snapshot.setPod(key, { ...pod, spec: { ...pod.spec, nodeName: node } });
   }
 
-  #start(task: () => Promise<void>): void {
-    const running = task()
-      .catch((error: unknown) => {
-        if (!isAbort(error, this.#signal)) this.#deps.log.error("a scheduling task failed", { error });
-      })
-      .finally(() => {
-        this.#writing.delete(running);
-        this.#written?.();
-        this.#written = undefined;
-      });
-    this.#writing.add(running);
-  }
-
-  async #bind(queued: QueuedPod, node: string): Promise<void> {
+  async #bind(queued: QueuedPod, lane: Lane, node: string): Promise<void> {
     const { pod } = queued;
-    const aside = (wait: (signal: AbortSignal) => Promise<void>) => this.#aside(queued.key, wait);
-    const failure = await bindPod(this.#profile.plugins, { pod, node, signal: this.#signal, aside });
-    if (failure) return await this.#takeBack(queued, failure);
+    const aside = (wait: (signal: AbortSignal) => Promise<void>) => this.#writes.aside(queued.key, wait);
+    const binding = { pod, node, signal: this.#signal, waiting: this.#waiting, aside };
+    const failure = await bindPod(lane.plugins, binding);
+    if (failure) return await this.#takeBack(queued, lane, failure, node);
     const { namespace, name } = pod.metadata;
-    this.#deps.events.event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
-  }
-
-  /** Lets the scheduler go on while a pod waits. */
-  async #aside(key: string, wait: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const end = new AbortController();
-    this.#waiting.set(key, end);
-    this.#written?.();
-    try {
-      await wait(AbortSignal.any([this.#signal, end.signal]));
-    } finally {
-      this.#waiting.delete(key);
-    }
+    lane.events.event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
   }
 
   /** The binding failed, so the pod is not on the node. */
-  async #takeBack(queued: QueuedPod, failure: Error): Promise<void> {
+  async #takeBack(queued: QueuedPod, lane: Lane, failure: Error, node: string): Promise<void> {
     const { key, pod } = queued;
     // It was seen on a node or deleted meanwhile, and that is already handled.
     if (!this.#assumed.delete(key) || this.#signal.aborted) return;
@@ -297,36 +359,39 @@ class Scheduler {
     if (!isThere) return this.#forget(key, pod);
     const assumed = this.#snapshot.podOf(key);
     this.#queue.put(key, seen);
-    this.#queue.failed(queued);
+    const refusal = failure instanceof NotPermitted ? refusedAt(node, failure.plugin, failure.message) : undefined;
+    if (refusal) this.#reject(queued, refusal);
+    else this.#queue.failed(queued);
     if (assumed && this.#snapshot.removePod(key)) this.#onRoom(assumed, "deleted");
+    if (refusal) return await this.#report(lane, seen, "Unschedulable", refusal.message);
     // Another writer was faster, and we will see the result soon.
     if (isConflict(failure.cause) || isNotFound(failure.cause)) return;
     this.#deps.log.warn("binding failed, trying again", { pod: key, error: failure.message });
-    await this.#report(seen, "SchedulerError", failure.message);
+    await this.#report(lane, seen, "SchedulerError", failure.message);
   }
 
-  async #reportRejection(pod: Pod, message: string, outcome: Outcome | undefined): Promise<void> {
+  async #reportRejection(
+    { pod }: QueuedPod,
+    { events }: Lane,
+    message: string,
+    outcome: Outcome | undefined,
+  ): Promise<void> {
     const nominate = outcome?.nominate;
-    await reportNotScheduled(this.#deps, { pod, reason: "Unschedulable", message, nominate, signal: this.#signal });
+    const what = { pod, reason: "Unschedulable", message, nominate, signal: this.#signal };
+    await reportNotScheduled({ ...this.#deps, events }, what);
     await outcome?.run(this.#signal);
   }
 
-  async #report(pod: Pod, reason: string, message: string): Promise<void> {
-    await reportNotScheduled(this.#deps, { pod, reason, message, signal: this.#signal });
+  async #report({ events }: Lane, pod: Pod, reason: string, message: string): Promise<void> {
+    await reportNotScheduled({ ...this.#deps, events }, { pod, reason, message, signal: this.#signal });
   }
 }
 
-const noRejections: Rejections = new Map();
-
-/** Heartbeats change nothing that scheduling depends on. */
-function sameForScheduling(a: Node, b: Node): boolean {
-  return (
-    equal(a.metadata.labels, b.metadata.labels) &&
-    equal(a.metadata.annotations, b.metadata.annotations) &&
-    equal(a.spec, b.spec) &&
-    equal(a.status?.allocatable, b.status?.allocatable) &&
-    equal(a.status?.images, b.status?.images) &&
-    equal(conditionsOf(a), conditionsOf(b))
-  );
+/** One attempt to place a pod. */
+interface Attempt {
+  readonly queued: QueuedPod;
+  readonly lane: Lane;
+  readonly span: ReturnType<TraceRecorder["startSpan"]>;
 }
-const conditionsOf = ({ status }: Node) => status?.conditions?.map(({ type, status: value }) => [type, value]);
+
+const noRejections: Rejections = new Map();

@@ -238,6 +238,8 @@ export class Snapshot {
 /** A copy of a node, to find out what would be if it had other pods. */
 export const copyOf = (info: NodeInfo): NodeInfo => ({
   ...info,
+  // It is equal to no version, because a copy changes without getting a new one.
+  version: Number.NaN,
   pods: new Map(info.pods),
   requested: { ...info.requested, scalar: new Map(info.requested.scalar) },
   nonZero: { ...info.nonZero },
@@ -276,3 +278,16 @@ function imagesOf(node: Node): ReadonlyMap<string, number> {
   }
   return images;
 }
+
+/** Heartbeats change nothing that scheduling depends on. */
+export function sameForScheduling(a: Node, b: Node): boolean {
+  return (
+    equal(a.metadata.labels, b.metadata.labels) &&
+    equal(a.metadata.annotations, b.metadata.annotations) &&
+    equal(a.spec, b.spec) &&
+    equal(a.status?.allocatable, b.status?.allocatable) &&
+    equal(a.status?.images, b.status?.images) &&
+    equal(conditionsOf(a), conditionsOf(b))
+  );
+}
+const conditionsOf = ({ status }: Node) => status?.conditions?.map(({ type, status: value }) => [type, value]);

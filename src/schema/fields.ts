@@ -58,6 +58,17 @@ export const granular = <F extends Field>(field: F): F => ({ ...field, granular:
 /** The same field, which OpenAPI lists as required. `validate` must refuse an object without it. */
 export const demanded = <F extends Field>(field: F): F => ({ ...field, demanded: true });
 
+/** The same field, which OpenAPI does not list as required. */
+export const undemanded = <F extends Field>(field: F): F => ({ ...field, demanded: false });
+
+/** The same field, whose default OpenAPI states; few have one there. */
+export const stated = <F extends Field>(field: F, value: unknown = field.default): F => ({
+  ...field,
+  stated: { value },
+});
+/** The same field, for which OpenAPI states no default, not even the zero value. */
+export const unstated = <F extends Field>(field: F): F => ({ ...field, stated: { value: undefined } });
+
 /** The same field, but updates cannot change it. */
 export const immutable = <F extends Field>(field: F): F => ({ ...field, immutable: true });
 

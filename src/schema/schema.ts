@@ -29,6 +29,8 @@ export interface StringSchema<T = string> extends Typed<T> {
 export interface StringOptions {
   /** The closed set of values. Others are refused as "Unsupported value". */
   readonly values?: readonly string[];
+  /** The values that OpenAPI lists, if they are not the closed set: `validate` has its own message, or allows others. */
+  readonly known?: readonly string[];
   /** Error messages list the values in this order; otherwise sorted. */
   readonly listed?: true;
   readonly rule?: StringRule;
@@ -120,11 +122,19 @@ export interface ObjectOptions {
   readonly structural?: JsonSchema;
   /** Strategic merge keeps only the keys that the patch names (`retainKeys`). */
   readonly retainKeys?: boolean;
+  /** At most one of some fields is set, as OpenAPI says; `validate` checks it. */
+  readonly union?: Union;
   /**
    * Defaults that depend on more than one field; runs after the defaults of the fields. The declaration chooses the
    * parameter type, so only the decoder, which has just made such an object, can call it.
    */
   defaults?(object: never): void;
+}
+
+export interface Union {
+  /** The field that says which of them. */
+  readonly discriminator?: string;
+  readonly fields: readonly string[];
 }
 
 export interface LazySchema<T = unknown> extends Typed<T> {
@@ -164,8 +174,10 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
   readonly patch?: "replace" | "retainKeys";
   /** Server-side apply looks into this field, although objects of its type are single values elsewhere. */
   readonly granular?: true;
-  /** OpenAPI lists it as required although its mode does not, because `validate` has its own message. */
-  readonly demanded?: true;
+  /** The default that OpenAPI v3 states, if it is not the one that follows from mode and type. */
+  readonly stated?: { readonly value: unknown };
+  /** Whether OpenAPI lists it as required, if that does not follow from its mode. */
+  readonly demanded?: boolean;
   /** On a `required` field: checks accept the zero value, because it is legal or `validate` has its own message. */
   readonly zeroAllowed?: true;
   /** An update cannot change it. Not supported inside lists and maps. */

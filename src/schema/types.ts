@@ -27,6 +27,15 @@ export const listedOneOf = <const V extends readonly string[]>(...values: V): St
   type: "string",
   options: { values, listed: true },
 });
+/** A text with these values in OpenAPI. Others are accepted, or refused by `validate` with its own message. */
+export const known = (...values: readonly string[]): StringSchema => ({ type: "string", options: { known: values } });
+/** The same closed set, of which OpenAPI lists other values. */
+export const listing = <T>(values: readonly string[], { options }: StringSchema<T>): StringSchema<T> => ({
+  type: "string",
+  options: { ...options, known: values },
+});
+/** The same closed set, which OpenAPI does not list. */
+export const unlisted = <T>(schema: StringSchema<T>): StringSchema<T> => listing([], schema);
 export const int32 = (options: NumberOptions = {}): NumberSchema => ({ type: "int32", options });
 export const int64 = (options: NumberOptions = {}): NumberSchema => ({ type: "int64", options });
 export const double = (options: NumberOptions = {}): NumberSchema => ({ type: "double", options });

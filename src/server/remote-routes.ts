@@ -1,5 +1,6 @@
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { type RemoteKinds } from "#runtime/kinds.ts";
+import type { PartV2 } from "#schema/openapi/select-v2.ts";
 import { type Answer, type Context, type RequestInfo } from "./request/pipeline.ts";
 
 /** What an extension server says about a group and version: the parts that clients know, checked. */
@@ -8,6 +9,16 @@ export interface VersionDiscovery {
   readonly resources: readonly ResourceDiscovery[];
   /** Changes with its OpenAPI document of version 3; absent if it has none. */
   readonly openApiHash?: string | undefined;
+  /** What its OpenAPI document of version 2 says about it. */
+  readonly openApiV2?: OpenApiPart | undefined;
+}
+
+export interface OpenApiPart {
+  readonly part: PartV2;
+  /** Changes with the document. */
+  readonly digest: string;
+  readonly etag: string | undefined;
+  readonly bytes: number;
 }
 
 export interface ResourceDiscovery {

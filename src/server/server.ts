@@ -14,7 +14,7 @@ import { type Authorizer } from "./authorize/authorizer.ts";
 import { authorize } from "./authorize/chain.ts";
 import { impersonate } from "./authorize/impersonate.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
-import { type FairnessDeps, receiveFairly, shareFairly } from "./flowcontrol/share-fairly.ts";
+import { type FairnessDeps, passOnFairly, receiveFairly, shareFairly } from "./flowcontrol/share-fairly.ts";
 import { ownerOf } from "./http/callers.ts";
 import { negotiate } from "./http/negotiate.ts";
 import { render, type Wire } from "./http/respond.ts";
@@ -88,12 +88,14 @@ const gauntlet = (deps: ServerDeps): Next =>
     dispatch(deps),
   );
 
-/** Reads the body. Unknown or unauthorised callers have been refused on the headers. */
+/** Reads the body, unless another server does. Unknown or unauthorised callers have been refused on the headers. */
 const admitRequest =
   ({ fairness, remote }: ServerDeps): Stage =>
   (context, next) => {
     const { request, user, info } = context;
-    const received = request.admit?.(user, { passesOn: info.subresource === "proxy" || remote.answers(info) });
+    const streams = remote.answers(info);
+    const received = request.admit?.(user, { passesOn: info.subresource === "proxy" || streams, streams });
+    if (fairness && request.bodyStream) passOnFairly(fairness, context, request.bodyStream);
     if (!received) return next(context);
     const whole = fairness && context.seats ? receiveFairly(fairness, { context, received }) : received;
     return whole.then(() => next(context));

@@ -57,7 +57,9 @@ export async function killRepeatedly(setup: CrashSetup): Promise<void> {
   for (let round = 0; round < setup.rounds; round++) {
     const over = new AbortController();
     const disturbed = setup.disturb?.(random, over.signal);
-    acks.push(...(await runAndKill(setup.writer(round), Math.floor(random() * ackLimit))));
+    // Few rounds still include an early kill and a late one.
+    const moment = (round + random()) / setup.rounds;
+    acks.push(...(await runAndKill(setup.writer(round), Math.floor(moment * ackLimit))));
     over.abort();
     await disturbed;
     revision = await check(setup, acks, revision);

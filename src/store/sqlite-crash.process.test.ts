@@ -17,7 +17,7 @@ else {
     const dataDir = mkdtempSync(join(tmpdir(), "orlop-crash-"));
     try {
       await killRepeatedly({
-        rounds: 20,
+        rounds: Number(process.env.ROUNDS ?? 8), // `ROUNDS=20` kills more often.
         writer: (n) => [import.meta.filename, "write", dataDir, String(n)],
         open: () => openSqliteStore(dataDir, options),
       });

@@ -75,7 +75,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
   const runtime = new ContainerdRuntime({ address, oomNotes: paths.oomNotes, ...base });
   const bridge = `or-${nodeId(dataDir)}`;
   const devicesChanged = (): void => running.kubelet.resourcesChanged();
-  const parts = await openNode({ containerd, dataDir, log, devicesChanged });
+  const parts = await openNode({ containerd, dataDir, client: nodeClient(api), log, devicesChanged });
   await prepareNode({ containerd, runtime, bridge, dataDir });
   const start = () => startKubelet({ api, runtime, log, ...parts });
   let running = start();
@@ -92,7 +92,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
       await running.stop();
       running = start();
     },
-    podWhen: (name, condition, limitMs = 30_000) => podWhen(api, name, { condition, limitMs }),
+    podWhen: (name, condition, limitMs = 120_000) => podWhen(api, name, { condition, limitMs }),
     ...podSteps(api, client, () => running.kubelet),
     async [Symbol.asyncDispose]() {
       await running.stop();
@@ -127,15 +127,18 @@ async function startServer(log: Log) {
 interface OpenNodeOptions {
   readonly containerd: Containerd;
   readonly dataDir: string;
+  readonly client: Client;
   readonly log: Log;
   devicesChanged(): void;
 }
 
 /** The parts of a node that outlive a restart of its kubelet. */
-async function openNode({ containerd: { paths, host: found }, dataDir, log, devicesChanged }: OpenNodeOptions) {
+async function openNode(options: OpenNodeOptions) {
+  const { containerd, dataDir, client, log, devicesChanged } = options;
+  const { paths, host: found } = containerd;
   const machine = await readMachine({ dataDir });
   const base = { dataDir: `${dataDir}/kubelet`, clock: systemClock, log };
-  const plugins = await openNodePlugins({ ...base, devicesChanged });
+  const plugins = await openNodePlugins({ ...base, client, nodeName: realNodeName, devicesChanged });
   const host = await openLinuxHost({
     ...base,
     cgroups: openCgroups(found.cgroups, systemClock),
@@ -159,7 +162,7 @@ type PodSteps = Pick<RealNode, "podGone" | "createPod" | "removePod" | "runIn">;
 
 /** Helpers for pods in the namespace default. */
 function podSteps(api: AssembledServer, client: Client, kubelet: () => Kubelet): PodSteps {
-  const podGone = async (name: string, limitMs = 30_000) => {
+  const podGone = async (name: string, limitMs = 120_000) => {
     await podWhen(api, name, { condition: () => false, limitMs }).catch(ignoreNotFound);
   };
   return {
@@ -206,11 +209,13 @@ interface KubeletParts {
   readonly log: Log;
 }
 
+const nodeClient = (api: AssembledServer): Client =>
+  api.clientFor({ name: `system:node:${realNodeName}`, groups: ["system:nodes", "system:authenticated"] });
+
 function startKubelet({ api, runtime, machine, host, plugins, log }: KubeletParts) {
   const stop = new AbortController();
-  const user = { name: `system:node:${realNodeName}`, groups: ["system:nodes", "system:authenticated"] };
   const { informers, recorder } = api;
-  const base = { client: api.clientFor(user), informers, recorder, clock: systemClock, log };
+  const base = { client: nodeClient(api), informers, recorder, clock: systemClock, log };
   const { devices } = plugins;
   const kubelet = new Kubelet({ ...base, nodeName: realNodeName, runtime, machine, host, devices });
   const ended = Promise.all([kubelet.run(stop.signal), plugins.run(stop.signal)]);

@@ -1,7 +1,6 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
-import { createEventRecorder } from "#client/events.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
 import { controllerUser, provisionerUser, schedulerUser } from "#cluster/identities.ts";
@@ -18,7 +17,7 @@ import { runProvisioner } from "#provisioner/provisioner.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
 import { type WorkQueue } from "#runtime/work-queue.ts";
-import { runScheduler } from "#scheduler/scheduler.ts";
+import { runScheduler, type SchedulerDeps } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import { type HistoryLimits } from "#store/history.ts";
 import { openMemoryStore } from "#store/memory.ts";
@@ -41,6 +40,8 @@ export interface ClusterOptions {
   readonly simulation?: SimulationOptions;
   /** What a node that is not simulated reports at `/metrics/resource`; default: nothing. */
   nodeMetrics?(node: string): string;
+  /** The profiles of the scheduler; one with the default plugins by default. */
+  readonly scheduler?: SchedulerDeps["setup"];
   /** `system`: real time. Default: time stands still until the test moves it. */
   readonly clock?: "virtual" | "system";
   /** The caller's own components, which run with the others until the cluster ends. */
@@ -122,7 +123,7 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   const base = { informers, clock, log, recorder, onQueue };
   nodes.push(...createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation));
   const own = options.components?.({ ...base, client, clientFor }) ?? [];
-  const plane = controllers ? controlPlane(api, { ...base, random, verdicts }) : [];
+  const plane = controllers ? controlPlane(api, { ...base, random, verdicts }, options.scheduler) : [];
   const volumes = controllers && nodes.length > 0 ? [provisioner(base, clientFor(provisionerUser))] : [];
   const running = startTasks([...plane, ...volumes, ...nodes.map(({ run }) => run), ...own]);
   return {
@@ -189,8 +190,9 @@ const whileRunning =
 function controlPlane(
   api: AssembledServer,
   deps: Omit<RunDeps, "client"> & Pick<AssembledServer, "recorder"> & { random: Random; verdicts: Verdicts },
+  setup: SchedulerDeps["setup"],
 ): readonly Task[] {
-  const { clock, log } = deps;
+  const { clock } = deps;
   const validity = { notBeforeMs: clock.now(), notAfterMs: clock.now() + authorityLifeMs };
   const authority = createAuthority({ subject: { commonName: "kubernetes" }, ...validity });
   const trust = { rootCa: authority.certificate, signer: { authority: () => authority } };
@@ -199,8 +201,7 @@ function controlPlane(
     (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, remoteKinds: api.remote, ...trust }, stop),
     async (stop) => {
       const client = api.clientFor(schedulerUser);
-      await using events = createEventRecorder(client, { component: "default-scheduler", clock, log });
-      await runScheduler({ ...deps, client, events }, stop);
+      await runScheduler({ ...deps, client, ...(setup ? { setup } : {}) }, stop);
     },
   ];
 }

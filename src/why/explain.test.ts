@@ -177,6 +177,13 @@ const cases: readonly Case[] = [
     says: /host port already in use/,
   },
   {
+    name: "a node that can have no more volumes",
+    facts: facts(podOf({}, {}), refusing("NodeVolumeLimits", "node(s) exceed max volume count")),
+    hop: "schedule",
+    says: /has as many volumes as it can have/,
+    advice: /kubectl get csinode n1/,
+  },
+  {
     name: "no nodes",
     facts: facts(podOf({}, {}), {
       attempts: [

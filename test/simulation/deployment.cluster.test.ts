@@ -3,8 +3,11 @@ import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import type { Outcome } from "./simulate.ts";
 
-/** `SEED=17 npm test test/simulation/deployment.cluster.test.ts` runs one seed; `LOG=debug` logs what happens in it. */
-const { SEED, SEEDS = "100" } = process.env;
+/**
+ * `SEEDS=100 npm test test/simulation/deployment.cluster.test.ts` runs more seeds, and `SEED=17` only that one; `LOG=debug`
+ * logs what happens in it.
+ */
+const { SEED, SEEDS = "25" } = process.env;
 const seeds = SEED ? SEED.split(",").map(Number) : Array.from({ length: Number(SEEDS) }, (_, at) => at + 1);
 
 const outcomes = new Map(seeds.map((seed) => [seed, Promise.withResolvers<string | undefined>()]));

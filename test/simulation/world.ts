@@ -1,7 +1,6 @@
 import { Event } from "#api/core/event.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
-import { createEventRecorder } from "#client/events.ts";
 import { controllerManagerUser, controllerUser, nodeUser, schedulerUser } from "#cluster/identities.ts";
 import { runControllers } from "#controllers/all.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
@@ -15,8 +14,8 @@ import { startInformers } from "#runtime/cached-informer.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
+import { type FaultRates, Faults, type Life } from "#testing/chaos/faults.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
-import { type FaultRates, Faults, type Life } from "./faults.ts";
 
 /** A cluster whose components are processes that die and restart. */
 export interface World extends AsyncDisposable {
@@ -175,8 +174,7 @@ const scheduler = ({ recorder, ...deps }: RunDeps, random: Random): Process => (
   client: (cluster) => cluster.clientFor(schedulerUser),
   async main({ client, informers }, signal) {
     if (!recorder) throw new Error("there is no recorder");
-    await using events = createEventRecorder(client, { ...deps, component: "default-scheduler" });
-    await runScheduler({ ...deps, recorder, client, informers, random, events }, signal);
+    await runScheduler({ ...deps, recorder, client, informers, random }, signal);
   },
 });
 

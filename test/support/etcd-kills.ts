@@ -51,7 +51,7 @@ export async function killEverything(options: KillOptions): Promise<KillReport> 
   const revisions = new Set<string>();
   const over = new AbortController();
   const writing = writers.map((writer) => write(writer, { servers, random, report, revisions, over: over.signal }));
-  await killFor(options.seconds * 1000, { etcd, servers, random, report, say: options.say });
+  await killFor(options, { etcd, servers, random, report, say: options.say });
   over.abort();
   await Promise.all(writing);
   report.objects = await compare(servers, writers);
@@ -111,10 +111,13 @@ interface Killing {
 }
 
 /** One server and one member at a time, so that there is mostly a majority; a member's kill may be the leader's. */
-async function killFor(ms: number, { etcd, servers, random, report, say }: Killing): Promise<void> {
-  const until = Date.now() + ms;
+async function killFor({ seconds, writers }: KillOptions, killing: Killing): Promise<void> {
+  const { etcd, servers, random, report, say } = killing;
+  const until = Date.now() + seconds * 1000;
+  // On a slow machine it takes longer until the writers have something to lose.
+  const isOver = (): boolean => Date.now() >= until && report.acknowledged > writers;
   const loop = async (kill: () => Promise<() => Promise<void>>, betweenMs: number): Promise<void> => {
-    while (Date.now() < until) {
+    while (!isOver()) {
       await pause(Math.min(betweenMs * (0.5 + random()), Math.max(0, until - Date.now())));
       const bringBack = await kill();
       await pause(1000 * random());

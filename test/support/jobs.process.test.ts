@@ -45,6 +45,18 @@ test("Node's test summaries are added up, and skipped tests are shown", async ()
   assert.match(said, /﹣ needs a moon # SKIP/);
 });
 
+test("the dearest jobs are listed by the CPU time that they report, or else by their duration", async () => {
+  const jobs = [1, 2, 3, 40, 50, 60].map((cpu) => node(`cpu-${cpu}`, `console.log('ℹ cpu_seconds ${cpu}.25')`));
+
+  const { said } = await run(jobs);
+
+  const summary = said.slice(said.indexOf("the dearest"));
+  assert.deepEqual(
+    [...summary.matchAll(/^ {2}(cpu-\d+): [\d.]+ s, ([\d.]+) s of CPU$/gm)].map(([, title, cpu]) => [title, cpu]),
+    [60, 50, 40, 3, 2].map((cpu) => [`cpu-${cpu}`, `${cpu}.3`]),
+  );
+});
+
 test("jobs of one lane do not overlap", async () => {
   const log = (name: string): string =>
     `process.stdout.write(Date.now() + " "); setTimeout(() => { console.log(Date.now()); process.exitCode = 1 }, 50) // ${name}`;

@@ -24,31 +24,61 @@ export async function runJobs(jobs: readonly Job[], options: JobOptions): Promis
   const busy = new Set<string>();
   const failed: string[] = [];
   const totals = new Map<string, number>();
+  const costs: Cost[] = [];
+  const started = performance.now();
   const work = async (): Promise<void> => {
     for (;;) {
       const next = waiting.findIndex(({ lane }) => lane === undefined || !busy.has(lane));
       const [job] = next < 0 ? [] : waiting.splice(next, 1);
       if (!job) return;
       if (job.lane) busy.add(job.lane);
-      const { passed, text } = await report(job, options);
+      const { passed, text, seconds } = await report(job, options);
       if (job.lane) busy.delete(job.lane);
       if (!passed) failed.push(job.title);
       count(totals, text);
+      costs.push({ title: job.title, seconds, cpuSeconds: cpuSecondsIn(text) });
     }
   };
   await Promise.all(Array.from({ length: options.together }, work));
   options.say(`\n${[...totals].map(([name, number]) => `${name} ${number}`).join(", ")}\n`);
+  options.say(renderCosts(costs, secondsSince(started)));
   return failed;
 }
 
-async function report(job: Job, options: JobOptions): Promise<Outcome> {
+const secondsSince = (start: number): number => (performance.now() - start) / 1000;
+
+interface Cost {
+  readonly title: string;
+  readonly seconds: number;
+  /** Undefined if the job does not report it, as support/cpu-time.ts does. */
+  readonly cpuSeconds: number | undefined;
+}
+
+function cpuSecondsIn(text: string): number | undefined {
+  const found = /^ℹ cpu_seconds ([\d.]+)$/m.exec(text)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+const dearestShown = 5;
+
+/** The time of the whole run, and the jobs that would shorten it most. */
+function renderCosts(costs: readonly Cost[], seconds: number): string {
+  const dear = costs.toSorted((a, b) => (b.cpuSeconds ?? b.seconds) - (a.cpuSeconds ?? a.seconds));
+  const lines = dear.slice(0, dearestShown).map(({ title, seconds, cpuSeconds }) => {
+    const cpu = cpuSeconds === undefined ? "" : `, ${cpuSeconds.toFixed(1)} s of CPU`;
+    return `  ${title}: ${seconds.toFixed(1)} s${cpu}\n`;
+  });
+  return `took ${seconds.toFixed(1)} s; the dearest:\n${lines.join("")}`;
+}
+
+async function report(job: Job, options: JobOptions): Promise<Outcome & { readonly seconds: number }> {
   const started = performance.now();
   const outcome = await run(job, options);
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  options.say(`${outcome.passed ? "✔" : "✖"} ${job.title} (${seconds} s)\n`);
+  const seconds = secondsSince(started);
+  options.say(`${outcome.passed ? "✔" : "✖"} ${job.title} (${seconds.toFixed(1)} s)\n`);
   if (outcome.passed) for (const [line] of outcome.text.matchAll(skippedLines)) options.say(`${line}\n`);
   else options.say(`${outcome.text}\n`);
-  return outcome;
+  return { ...outcome, seconds };
 }
 const skippedLines = /^\s*﹣.*$/gm;
 

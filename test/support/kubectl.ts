@@ -105,7 +105,7 @@ export class Kubectl {
     const { program, kubeconfig, namespace, home } = this.#options;
     const list = typeof args === "string" ? args.split(" ") : args;
     const child = spawn(program.path, ["--namespace", namespace, ...list], {
-      timeout: 60_000,
+      timeout: 180_000,
       killSignal: "SIGKILL",
       env: { ...process.env, KUBECONFIG: kubeconfig, HOME: home, KUBECACHEDIR: path.join(home, "cache") },
     });

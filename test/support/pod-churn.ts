@@ -18,7 +18,8 @@ import { systemClock } from "#lib/async/clock.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
 import { mountsUnder } from "#lib/fs/mounts.ts";
 import { silentLog } from "#lib/process/log.ts";
-import { freePort, freeRange, makeTempDir, runOrlop } from "./server.ts";
+import { freePorts } from "#testing/peers/free-ports.ts";
+import { freeRange, makeTempDir, runOrlop } from "./server.ts";
 
 export interface ChurnOptions {
   readonly pods: number;
@@ -72,8 +73,9 @@ async function startCluster(): Promise<ChurnedCluster> {
   const [dataDir, home] = [makeTempDir(), makeTempDir()];
   process.env.HOME = home;
   process.env.KUBECONFIG = path.join(home, "config");
+  const [port, kubeletPort] = await freePorts(2);
   const args = [
-    ...["--data-dir", dataDir, "--port", `${await freePort()}`, "--kubelet-port", `${await freePort()}`],
+    ...["--data-dir", dataDir, "--port", `${port}`, "--kubelet-port", `${kubeletPort}`],
     ...["--node-name", "churn", "--cluster-cidr", freeRange(40), "--service-cidr", freeRange(190)],
   ];
   const up = async (): Promise<void> => {
@@ -175,7 +177,7 @@ const specs: readonly InputOf<Pod>["spec"][] = [
 
 /** Retries until there is an answer, because Orlop may be dead at the moment. */
 async function insist<T>(ask: () => Promise<T>): Promise<T> {
-  const end = Date.now() + 60_000;
+  const end = Date.now() + 120_000;
   for (;;) {
     try {
       return await ask();
@@ -214,7 +216,7 @@ type Leftovers = Omit<ChurnReport, "podsLeft" | "namespacesLeft" | "refusedStatu
 
 /** The node cleans up after the object is gone, so it gets some time for that. */
 async function countLeftovers(dataDir: string): Promise<Leftovers> {
-  const end = Date.now() + 30_000;
+  const end = Date.now() + 120_000;
   for (;;) {
     const left = await countOnce(dataDir);
     if (Object.values(left).every((count) => count === 0) || Date.now() > end) return left;

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -100,7 +99,7 @@ export async function deadline<T>(
   ask: () => T | undefined | Promise<T | undefined>,
   check: () => void = () => {},
 ): Promise<T> {
-  const end = Date.now() + 60_000;
+  const end = Date.now() + 120_000;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
@@ -120,15 +119,6 @@ export function freeRange(first: number): string {
   const free = candidates.find((start) => !links.some(({ address }) => address.startsWith(start)));
   if (free === undefined) throw new Error(`this machine uses every range from 10.${first} on`);
   return `${free}0.0/16`;
-}
-
-/** A port on which nothing listens at the moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address ? address.port : 0;
 }
 
 export const makeTempDir = (): string => mkdtempSync(path.join(tmpdir(), "orlop-test-"));

@@ -3,7 +3,7 @@ import { LabelSelector, validateLabelSelector } from "#api/meta/label-selector.t
 import { dns1035Label, dns1123Subdomain, pathSegmentName } from "#api/meta/names.ts";
 import { nullable, optional } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { listedOneOf, string } from "#schema/types.ts";
+import { listedOneOf, string, unlisted } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 
 const object = inPackage("admissionregistration/v1");
@@ -20,7 +20,7 @@ export const ParamRef = object.atomic("ParamRef", "The objects that hold the par
   selector: nullable(3, LabelSelector, "Selects the objects with the parameters. Excludes name."),
   parameterNotFoundAction: nullable(
     4,
-    listedOneOf("Deny", "Allow"),
+    unlisted(listedOneOf("Deny", "Allow")),
     "What happens to a request if no parameters are found: Allow or Deny.",
   ),
 });

@@ -1,5 +1,5 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
-import { inGo, present } from "#schema/fields.ts";
+import { inGo, present, unstated } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { oneOf, setOf, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -16,7 +16,9 @@ const fields = {
     "ValidatingAdmissionPolicyBindingSpec",
     "The policy, its parameters, the requests that it is about, and what follows from a failed validation.",
     {
-      policyName: inGo(leftOut, present(1, string(), "Name of the ValidatingAdmissionPolicy to put into effect.")),
+      policyName: unstated(
+        inGo(leftOut, present(1, string(), "Name of the ValidatingAdmissionPolicy to put into effect.")),
+      ),
       ...bindingFields,
       validationActions: inGo(
         leftOut,

@@ -1,9 +1,9 @@
 import { ageColumn, numberColumn } from "#api/meta/columns.ts";
 import { LabelSelector, validateLabelSelector } from "#api/meta/label-selector.ts";
 import { dns1035Label, dns1123Subdomain } from "#api/meta/names.ts";
-import { defaulted, embedded, inGo, optional, present } from "#schema/fields.ts";
+import { defaulted, embedded, inGo, optional, present, unstated } from "#schema/fields.ts";
 import { type InferFields } from "#schema/schema.ts";
-import { atomicList, int32, listByKey, string } from "#schema/types.ts";
+import { atomicList, int32, known, listByKey, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { type ApiObject, type ResourceDeclaration } from "../resource.ts";
 import { MatchCondition, validateMatchConditions } from "./match-condition.ts";
@@ -34,7 +34,13 @@ export const webhookFields = (objectSelectorTag: number, matchConditionsTag: num
       "Selects objects by labels. It is enough if the old or the new object matches.",
     ),
   ),
-  sideEffects: present(6, string(), "Side effects of the webhook: None, or NoneOnDryRun if a dry run has none."),
+  sideEffects: unstated(
+    present(
+      6,
+      known("None", "NoneOnDryRun", "Some", "Unknown"),
+      "Side effects of the webhook: None, or NoneOnDryRun if a dry run has none.",
+    ),
+  ),
   timeoutSeconds: defaulted(7, int32(), 10, "Seconds after which a call of the webhook fails, from 1 to 30."),
   admissionReviewVersions: present(
     8,

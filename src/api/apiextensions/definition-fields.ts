@@ -1,7 +1,7 @@
 import { conditionOf } from "#api/meta/condition.ts";
-import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, embedded, nullable, optional, present, undemanded } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, boolean, bytes, int32, int64, listByKey, string } from "#schema/types.ts";
+import { atomicList, boolean, bytes, int32, int64, list, string } from "#schema/types.ts";
 import { type ClusterObject, type ObjectOf } from "../resource.ts";
 import { JSONSchemaProps } from "./json-schema-props.ts";
 
@@ -108,9 +108,13 @@ const Condition = conditionOf(
 export interface DefinitionCondition extends Infer<typeof Condition> {}
 
 const Status = object("CustomResourceDefinitionStatus", "Whether a custom resource is served, and under which names.", {
-  conditions: optional(1, listByKey("type", Condition), "Conditions of the definition, one for each type."),
+  conditions: optional(
+    1,
+    list(Condition, { list: "map", keys: ["type"] }),
+    "Conditions of the definition, one for each type.",
+  ),
   acceptedNames: embedded(2, Names, "Names under which the resource is served. They may differ from the spec's."),
-  storedVersions: present(3, atomicList(string()), "Versions in which objects have been stored."),
+  storedVersions: undemanded(present(3, atomicList(string()), "Versions in which objects have been stored.")),
   observedGeneration: optional(4, int64(), "Generation of the definition that the status was computed from."),
 });
 

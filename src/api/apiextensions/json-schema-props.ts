@@ -1,7 +1,20 @@
 import { nullable, optional, present } from "#schema/fields.ts";
 import { type JsonSchema } from "#schema/json-schema.ts";
 import { inPackage, type ObjectSchema } from "#schema/schema.ts";
-import { any, atomicList, boolean, double, either, int64, lazy, list, listByKey, map, string } from "#schema/types.ts";
+import {
+  any,
+  atomicList,
+  boolean,
+  double,
+  either,
+  int64,
+  known,
+  lazy,
+  list,
+  listByKey,
+  map,
+  string,
+} from "#schema/types.ts";
 
 const object = inPackage("apiextensions/v1");
 
@@ -18,7 +31,11 @@ const ValidationRule = object("ValidationRule", "A rule in CEL that a value must
   rule: present(1, string(), "CEL expression that must be true. The value is self, its previous value oldSelf."),
   message: optional(2, string(), "Message for a value that does not satisfy the rule."),
   messageExpression: optional(3, string(), "CEL expression that returns the message. Used instead of message."),
-  reason: nullable(4, string(), "Reason in the error: FieldValueInvalid, FieldValueForbidden and the like."),
+  reason: nullable(
+    4,
+    known("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"),
+    "Reason in the error: FieldValueInvalid, FieldValueForbidden and the like.",
+  ),
   fieldPath: optional(5, string(), "JSON path, relative to the value, of the field that the error is about."),
   optionalOldSelf: nullable(6, boolean(), "Whether the rule is also checked if there is no oldSelf."),
 });

@@ -16,7 +16,7 @@ import {
 import { matches } from "#api/meta/selector-matchers.ts";
 import { defaulted, embedded, immutable, nullable, optional, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { int32, int64, intOrString, listByKey, string } from "#schema/types.ts";
+import { int32, int64, intOrString, known, listByKey } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { type ApiObject, defineResource, type NamespacedObject } from "../resource.ts";
 import { badRequest } from "../status.ts";
@@ -30,7 +30,12 @@ const RollingUpdateDaemonSet = object("RollingUpdateDaemonSet", "How many pods o
 interface RollingUpdateDaemonSet extends Infer<typeof RollingUpdateDaemonSet> {}
 
 const UpdateStrategy = object.filledBy(setRollingUpdate, "DaemonSetUpdateStrategy", "How old pods are replaced.", {
-  type: defaulted(1, string(), "RollingUpdate", "Strategy: RollingUpdate, or OnDelete to replace only deleted pods."),
+  type: defaulted(
+    1,
+    known("OnDelete", "RollingUpdate"),
+    "RollingUpdate",
+    "Strategy: RollingUpdate, or OnDelete to replace only deleted pods.",
+  ),
   rollingUpdate: nullable(2, RollingUpdateDaemonSet, "Settings of the RollingUpdate strategy."),
 });
 interface UpdateStrategy extends Infer<typeof UpdateStrategy> {}

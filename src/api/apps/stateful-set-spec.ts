@@ -1,9 +1,9 @@
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { PodTemplateSpec } from "#api/core/pod-template.ts";
 import { LabelSelector } from "#api/meta/label-selector.ts";
-import { defaulted, embedded, inGo, nullable, optional, present, written } from "#schema/fields.ts";
+import { defaulted, embedded, inGo, nullable, optional, present, stated, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, int32, intOrString, listedOneOf, string } from "#schema/types.ts";
+import { atomicList, int32, intOrString, known, listedOneOf, string, unlisted } from "#schema/types.ts";
 
 const object = inPackage("apps/v1");
 
@@ -18,7 +18,11 @@ const RollingUpdate = object("RollingUpdateStatefulSetStrategy", "Which pods a r
 interface RollingUpdate extends Infer<typeof RollingUpdate> {}
 
 const UpdateStrategy = object.filledBy(setRollingUpdate, "StatefulSetUpdateStrategy", "How old pods are replaced.", {
-  type: optional(1, string(), "Strategy: RollingUpdate, or OnDelete to replace only deleted pods."),
+  type: optional(
+    1,
+    known("OnDelete", "RollingUpdate"),
+    "Strategy: RollingUpdate, or OnDelete to replace only deleted pods.",
+  ),
   rollingUpdate: nullable(2, RollingUpdate, "Settings of the RollingUpdate strategy."),
 });
 export interface UpdateStrategy extends Infer<typeof UpdateStrategy> {}
@@ -32,7 +36,7 @@ function setRollingUpdate(strategy: { type?: string; rollingUpdate?: RollingUpda
   if (strategy.type === "RollingUpdate" && strategy.rollingUpdate) strategy.rollingUpdate.partition ??= 0;
 }
 
-const claimPolicies = listedOneOf("Retain", "Delete");
+const claimPolicies = unlisted(listedOneOf("Retain", "Delete"));
 const RetentionPolicy = object(
   "StatefulSetPersistentVolumeClaimRetentionPolicy",
   "What happens to the claims of a StatefulSet when their pods are no longer needed.",
@@ -43,7 +47,7 @@ const RetentionPolicy = object(
 );
 
 const StatefulSetOrdinals = object("StatefulSetOrdinals", "How the pods of a StatefulSet are numbered.", {
-  start: optional(1, int32({ min: 0 }), "Ordinal of the first pod."),
+  start: stated(optional(1, int32({ min: 0 }), "Ordinal of the first pod."), 0),
 });
 
 export const StatefulSetSpec = object("StatefulSetSpec", "The pods of a StatefulSet, and the claims of each of them.", {
@@ -55,15 +59,12 @@ export const StatefulSetSpec = object("StatefulSetSpec", "The pods of a Stateful
     atomicList(PersistentVolumeClaim.schema),
     "Claims that each pod gets, as volumes with the names of the claims. Cannot be changed.",
   ),
-  serviceName: defaulted(
-    5,
-    string(),
-    "",
-    "Name of the service that gives the pods their host names. Cannot be changed.",
+  serviceName: stated(
+    defaulted(5, string(), "", "Name of the service that gives the pods their host names. Cannot be changed."),
   ),
   podManagementPolicy: defaulted(
     6,
-    string(),
+    known("OrderedReady", "Parallel"),
     "OrderedReady",
     "Whether pods are started one after another (OrderedReady) or all at once (Parallel). Cannot be changed.",
   ),

@@ -5,7 +5,7 @@ import { warnOfFraction } from "#api/core/volume/volume-warnings.ts";
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
 import { dns1123Label } from "#api/meta/names.ts";
-import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, embedded, nullable, optional, present, stated } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -31,7 +31,9 @@ const StatefulSetStatus = object("StatefulSetStatus", "The observed state of a S
     listByKey("type", StatefulSetCondition),
     "Conditions of the StatefulSet, one for each type.",
   ),
-  availableReplicas: defaulted(11, int32(), 0, "Number of pods that have been ready for at least minReadySeconds."),
+  availableReplicas: stated(
+    defaulted(11, int32(), 0, "Number of pods that have been ready for at least minReadySeconds."),
+  ),
 });
 
 const fields = { spec: embedded(2, StatefulSetSpec), status: embedded(3, StatefulSetStatus) };

@@ -1,5 +1,5 @@
 import { validateTokenLife } from "#api/core/pod/validate/volumes/validate-projected.ts";
-import { defaulted, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, nullable, optional, present, undemanded } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, int64, string, time } from "#schema/types.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
@@ -21,8 +21,8 @@ const fields = {
     boundObjectRef: nullable(3, BoundObjectReference, "Object whose deletion makes the token invalid."),
   }),
   status: object.embedded(3, "TokenRequestStatus", "The token that was issued.", {
-    token: present(1, string(), "The issued token."),
-    expirationTimestamp: present(2, time(), "When the token expires."),
+    token: undemanded(present(1, string(), "The issued token.")),
+    expirationTimestamp: undemanded(present(2, time(), "When the token expires.")),
   }),
 };
 export interface TokenRequest extends ObjectOf<typeof fields> {}

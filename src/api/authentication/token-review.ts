@@ -1,4 +1,4 @@
-import { embedded, optional, present } from "#schema/fields.ts";
+import { embedded, optional, present, unstated } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, string } from "#schema/types.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
@@ -8,7 +8,7 @@ const object = inPackage("authentication/v1");
 
 const fields = {
   spec: object.present(2, "TokenReviewSpec", "The token to check.", {
-    token: present(1, string(), "The token to check."),
+    token: unstated(present(1, string(), "The token to check.")),
     audiences: optional(2, atomicList(string()), "Audiences. The token must be for at least one of them."),
   }),
   status: object.embedded(3, "TokenReviewStatus", "Whether the token is valid, and whose it is.", {

@@ -1,5 +1,5 @@
 import { ageColumn, numberColumn } from "#api/meta/columns.ts";
-import { optional, present } from "#schema/fields.ts";
+import { optional, present, stated } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, string } from "#schema/types.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
@@ -8,7 +8,7 @@ const object = inPackage("autoscaling/v1");
 
 const fields = {
   spec: object.embedded(2, "ScaleSpec", "The desired size of a scalable object.", {
-    replicas: optional(1, int32({ min: 0 }), "Number of desired instances."),
+    replicas: stated(optional(1, int32({ min: 0 }), "Number of desired instances."), 0),
   }),
   status: object.embedded(3, "ScaleStatus", "The current size of a scalable object.", {
     replicas: present(1, int32(), "Number of instances that exist."),

@@ -1,8 +1,19 @@
 import { PodTemplateSpec } from "#api/core/pod-template.ts";
 import { LabelSelector } from "#api/meta/label-selector.ts";
-import { defaulted, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, nullable, optional, present, stated } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, boolean, int32, int64, listedOneOf, oneOf, setOf, string } from "#schema/types.ts";
+import {
+  atomicList,
+  boolean,
+  int32,
+  int64,
+  known,
+  listedOneOf,
+  oneOf,
+  setOf,
+  string,
+  unlisted,
+} from "#schema/types.ts";
 
 const object = inPackage("batch/v1");
 
@@ -30,7 +41,10 @@ const PodFailurePolicyOnPodConditionsPattern = object(
   "A condition that a failed pod has.",
   {
     type: present(1, string(), "Type of the pod's condition."),
-    status: defaulted(2, oneOf("False", "True", "Unknown"), "True", "Status that the pod's condition must have."),
+    status: stated(
+      defaulted(2, unlisted(oneOf("False", "True", "Unknown")), "True", "Status that the pod's condition must have."),
+      "",
+    ),
   },
 );
 export interface PodFailurePolicyOnPodConditionsPattern extends Infer<typeof PodFailurePolicyOnPodConditionsPattern> {}
@@ -95,7 +109,7 @@ export const JobSpec = object("JobSpec", "The pods that a job runs, and when it 
   suspend: nullable(10, boolean(), "Whether the job runs no pods until this is false. Those that run are ended."),
   podReplacementPolicy: nullable(
     14,
-    string(),
+    known("Failed", "TerminatingOrFailed"),
     "When a pod is replaced: as soon as it terminates (TerminatingOrFailed), or only when it has failed (Failed).",
   ),
   managedBy: nullable(15, string(), "Controller that manages the job, such as example.com/batch. Cannot be changed."),

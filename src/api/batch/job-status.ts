@@ -44,5 +44,8 @@ export type TrueConditions = ReadonlySet<string>;
 export const trueConditions = ({ conditions = [] }: JobStatus): TrueConditions =>
   new Set(conditions.filter(({ status }) => status === "True").map(({ type }) => type));
 
-export const isFinished = (conditions: TrueConditions): boolean =>
-  conditions.has("Complete") || conditions.has("Failed");
+/** The condition that says how a job ended; undefined while it has not. */
+export const endOf = ({ conditions = [] }: JobStatus) =>
+  conditions.find(({ type, status }) => status === "True" && (type === "Complete" || type === "Failed"));
+
+export const isFinished = (status: JobStatus): boolean => endOf(status) !== undefined;

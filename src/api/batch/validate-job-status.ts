@@ -34,7 +34,7 @@ export function validateJobStatus(job: Cursor<Job>, { status: old }: Job): void 
   const now = trueConditions(at.value);
   const before = trueConditions(old);
   const isChanged = (...types: readonly string[]): boolean => types.some((type) => now.has(type) !== before.has(type));
-  const isEndChanged = isFinished(now) !== isFinished(before);
+  const isEndChanged = isFinished(at.value) !== isFinished(old);
   const change: Change = { spec: job.value.spec, now, before, old, isChanged, isEndChanged };
   for (const name of ["active", "succeeded", "failed", "ready", "terminating"] as const) {
     at.on(name, (at) => at.atLeast(0));
@@ -96,8 +96,8 @@ function validateCause(status: Cursor<JobStatus>, { now, old, isChanged }: Chang
   }
 }
 
-function validateFinished(at: Cursor<JobStatus>, { spec, now, old, isEndChanged }: Change): void {
-  if (!isFinished(now)) return;
+function validateFinished(at: Cursor<JobStatus>, { spec, old, isEndChanged }: Change): void {
+  if (!isFinished(at.value)) return;
   const { active = 0, startTime, uncountedTerminatedPods: pods } = at.value;
   if (active > 0 && (isEndChanged || active !== old.active)) {
     at.field("active").invalid("active>0 is invalid for finished job");
@@ -135,9 +135,9 @@ function validateIndexes(at: Cursor<JobStatus>, { spec, old }: Change): void {
   at.field("failedIndexes").invalid(`failedIndexes and completedIndexes overlap at index: ${common}`);
 }
 
-function validatePods(at: Cursor<JobStatus>, { now, old, isEndChanged }: Change): void {
+function validatePods(at: Cursor<JobStatus>, { old, isEndChanged }: Change): void {
   const { active = 0, ready = 0, terminating = 0 } = at.value;
-  if (terminating > 0 && isFinished(now) && (isEndChanged || terminating !== old.terminating)) {
+  if (terminating > 0 && isFinished(at.value) && (isEndChanged || terminating !== old.terminating)) {
     at.field("terminating").invalid("terminating>0 is invalid for finished job");
   }
   const isChanged = at.value.ready !== old.ready || active !== (old.active ?? 0);

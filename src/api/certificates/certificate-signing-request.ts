@@ -4,8 +4,9 @@ import { pathSegmentName } from "#api/meta/names.ts";
 import { type ClusterObject, change, defineResource, type PartialUpdate } from "#api/resource.ts";
 import { embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, bytes, int32, list, map, string, time } from "#schema/types.ts";
+import { atomicList, bytes, int32, known, list, map, string, time } from "#schema/types.ts";
 import { prepareApproval, prepareSigning, setRequester } from "./prepare-signing-request.ts";
+import { certificateUsages } from "./usages.ts";
 import { validateConditions, validateKept, validateSigning, validateSpec } from "./validate-signing-request.ts";
 
 const object = inPackage("certificates/v1");
@@ -27,7 +28,7 @@ const CertificateSigningRequestSpec = object(
     ),
     usages: optional(
       5,
-      atomicList(string()),
+      atomicList(known(...certificateUsages)),
       "What the certificate may be used for, such as client auth; at least one.",
     ),
     username: optional(2, string(), "Name of the user who made the request. The server sets it."),

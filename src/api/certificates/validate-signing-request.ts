@@ -6,6 +6,7 @@ import { type ApiObject } from "#api/resource.ts";
 import { certificatesFault, requestFault } from "#lib/crypto/certificate-request.ts";
 import { maxPemBytes } from "#lib/crypto/pem.ts";
 import { type SigningRequest, type CertificateSigningRequestSpec as Spec } from "./certificate-signing-request.ts";
+import { certificateUsages } from "./usages.ts";
 
 /** No update can change the spec, so only a new request is checked. */
 export function validateSpec(request: Cursor<SigningRequest>): void {
@@ -28,36 +29,9 @@ function validatePem(at: Cursor<string>, fault: (pem: string) => string | undefi
   else at.invalid(fault(Buffer.from(at.value, "base64").toString("latin1")), shown);
 }
 
-/** Sorted, as faults list them. */
-const usages = [
-  "any",
-  "cert sign",
-  "client auth",
-  "code signing",
-  "content commitment",
-  "crl sign",
-  "data encipherment",
-  "decipher only",
-  "digital signature",
-  "email protection",
-  "encipher only",
-  "ipsec end system",
-  "ipsec tunnel",
-  "ipsec user",
-  "key agreement",
-  "key encipherment",
-  "microsoft sgc",
-  "netscape sgc",
-  "ocsp signing",
-  "s/mime",
-  "server auth",
-  "signing",
-  "timestamping",
-];
-
 function validateUsages(at: Cursor<Spec>): void {
   at.field("usages").required();
-  at.each("usages", (at) => at.oneOf(usages));
+  at.each("usages", (at) => at.oneOf(certificateUsages));
   const seen = new Set<string>();
   at.each("usages", (at) => at.unique(seen));
 }

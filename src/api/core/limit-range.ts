@@ -1,7 +1,7 @@
 import { qualifiedName } from "#api/meta/names.ts";
 import { compareQuantities, quantityMilliValue } from "#api/meta/quantity.ts";
 import { own } from "#lib/data/own.ts";
-import { optional, present } from "#schema/fields.ts";
+import { optional, present, undemanded } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, map, quantity, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -31,9 +31,11 @@ function setDefaults(item: { type: string } & { [K in (typeof lists)[number]]?: 
 }
 
 const fields = {
-  spec: object.present(2, "LimitRangeSpec", "The limits that are enforced in a namespace.", {
-    limits: present(1, atomicList(LimitRangeItem), "Limits, with at most one entry for each type of object."),
-  }),
+  spec: undemanded(
+    object.present(2, "LimitRangeSpec", "The limits that are enforced in a namespace.", {
+      limits: present(1, atomicList(LimitRangeItem), "Limits, with at most one entry for each type of object."),
+    }),
+  ),
 };
 export interface LimitRange extends NamespacedObject<typeof fields> {}
 

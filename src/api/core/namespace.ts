@@ -4,7 +4,7 @@ import { dns1123Label, qualifiedName } from "#api/meta/names.ts";
 import { validateFinalizerDomain } from "#api/meta/validate-meta.ts";
 import { defaulted, optional } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, listByKey, string } from "#schema/types.ts";
+import { atomicList, known, listByKey, string } from "#schema/types.ts";
 import { type ClusterObject, defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("core/v1");
@@ -20,7 +20,12 @@ const fields = {
     finalizers: optional(1, atomicList(string()), "Tasks that must be done before the namespace is removed."),
   }),
   status: object.embedded(3, "NamespaceStatus", "Where the namespace is in its life cycle.", {
-    phase: defaulted(1, string(), "Active", "Phase of the namespace: Active, or Terminating while it is deleted."),
+    phase: defaulted(
+      1,
+      known("Active", "Terminating"),
+      "Active",
+      "Phase of the namespace: Active, or Terminating while it is deleted.",
+    ),
     conditions: optional(2, listByKey("type", NamespaceCondition), "What the deletion of the namespace waits for."),
   }),
 };

@@ -1,8 +1,20 @@
 import { ageColumn, column, wide } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
-import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, embedded, nullable, optional, present, stated } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, boolean, int32, int64, listByKey, map, quantity, setOf, string, time } from "#schema/types.ts";
+import {
+  atomicList,
+  boolean,
+  int32,
+  int64,
+  known,
+  listByKey,
+  map,
+  quantity,
+  setOf,
+  string,
+  time,
+} from "#schema/types.ts";
 import { type ClusterObject, type Column, defineResource, proxied } from "../resource.ts";
 import { nodeWarnings, validateNode, validateNodeUpdate } from "./validate-node.ts";
 
@@ -11,7 +23,11 @@ const object = inPackage("core/v1");
 export const Taint = object("Taint", "Keeps pods off a node unless they tolerate it.", {
   key: present(1, string(), "Key of the taint."),
   value: optional(2, string(), "Value of the taint."),
-  effect: present(3, string(), "Effect on pods without a toleration: NoSchedule, PreferNoSchedule or NoExecute."),
+  effect: present(
+    3,
+    known("NoExecute", "NoSchedule", "PreferNoSchedule"),
+    "Effect on pods without a toleration: NoSchedule, PreferNoSchedule or NoExecute.",
+  ),
   timeAdded: nullable(4, time(), "When a NoExecute taint was added."),
 });
 export interface Taint extends Infer<typeof Taint> {}
@@ -67,7 +83,7 @@ const AttachedVolume = object("AttachedVolume", "A volume that is attached to a 
 });
 
 const NodeRuntimeHandler = object("NodeRuntimeHandler", "A handler of the container runtime, such as runc.", {
-  name: optional(1, string(), "Name of the handler; empty for the default handler."),
+  name: stated(optional(1, string(), "Name of the handler; empty for the default handler."), ""),
   features: object.nullable(2, "NodeRuntimeHandlerFeatures", "Features that the handler supports.", {
     recursiveReadOnlyMounts: nullable(1, boolean(), "Whether the handler supports recursive read-only mounts."),
     userNamespaces: nullable(2, boolean(), "Whether the handler supports user namespaces."),
@@ -77,7 +93,7 @@ const NodeRuntimeHandler = object("NodeRuntimeHandler", "A handler of the contai
 export const NodeStatus = object.filledBy(setAllocatable, "NodeStatus", "The observed state of a node.", {
   capacity: optional(1, map(quantity()), "All resources of the node."),
   allocatable: optional(2, map(quantity()), "Resources of the node that pods can use; equal to capacity by default."),
-  phase: optional(3, string(), "Deprecated: phase of the node. It is never set."),
+  phase: optional(3, known("Pending", "Running", "Terminated"), "Deprecated: phase of the node. It is never set."),
   conditions: optional(4, listByKey("type", NodeCondition), "Conditions of the node, one for each type."),
   addresses: optional(5, listByKey("type", NodeAddress), "Addresses at which the node can be reached."),
   daemonEndpoints: object.embedded(6, "NodeDaemonEndpoints", "Ports of the daemons on the node.", {

@@ -1,12 +1,12 @@
 import { dns1123Label, dns1123Subdomain } from "#api/meta/names.ts";
-import { inGo, nullable, optional, required, written } from "#schema/fields.ts";
+import { inGo, nullable, optional, required, stated, unstated, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { string } from "#schema/types.ts";
 
 const object = inPackage("core/v1");
 
 export const LocalObjectReference = object.atomic("LocalObjectReference", "An object in the same namespace.", {
-  name: inGo({ key: "" }, optional(1, string(), "Name of the object.")),
+  name: stated(inGo({ key: "" }, optional(1, string(), "Name of the object.")), ""),
 });
 
 export const SecretReference = object.atomic("SecretReference", "A Secret in any namespace.", {
@@ -27,7 +27,9 @@ export const ObjectReference = object.atomic("ObjectReference", "An object, or a
 export interface ObjectReference extends Infer<typeof ObjectReference> {}
 
 const typedFields = {
-  apiGroup: written(nullable(1, string(dns1123Subdomain), "API group of the object; the core group if absent.")),
+  apiGroup: unstated(
+    written(nullable(1, string(dns1123Subdomain), "API group of the object; the core group if absent.")),
+  ),
   kind: required(2, string(), "Kind of the object."),
   name: required(3, string(), "Name of the object."),
 };

@@ -2,7 +2,7 @@ import { ageColumn, column, wide } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
 import { formatLabels, matchesLabels } from "#api/meta/label-selector.ts";
 import { orphanIndex } from "#api/meta/owner.ts";
-import { defaulted, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, nullable, optional, present, stated } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey, map, string } from "#schema/types.ts";
 import { defineResource, type NamespacedObject } from "../resource.ts";
@@ -21,10 +21,13 @@ const Condition = conditionOf("core/v1.ReplicationControllerCondition", "Replica
 
 const fields = {
   spec: object.embedded(2, "ReplicationControllerSpec", "How many pods the controller runs, and their template.", {
-    replicas: defaulted(1, int32({ min: 0 }), 1, "Number of desired pods."),
+    replicas: stated(defaulted(1, int32({ min: 0 }), 1, "Number of desired pods.")),
     selector: optional(2, map(string(), { atomic: true }), "Labels of the pods; those of the template by default."),
     template: nullable(3, PodTemplateSpec, "Template of the pods that are created when some are missing."),
-    minReadySeconds: optional(4, int32({ min: 0 }), "Seconds that a pod must be ready before it counts as available."),
+    minReadySeconds: stated(
+      optional(4, int32({ min: 0 }), "Seconds that a pod must be ready before it counts as available."),
+      0,
+    ),
   }),
   status: object.embedded(3, "ReplicationControllerStatus", "The observed state of a replication controller.", {
     replicas: present(1, int32(), "Number of pods of the controller that are not terminating."),

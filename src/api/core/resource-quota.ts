@@ -3,7 +3,7 @@ import { compareQuantities } from "#api/meta/quantity.ts";
 import { own } from "#lib/data/own.ts";
 import { embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, map, quantity, string } from "#schema/types.ts";
+import { atomicList, known, map, quantity, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
 import { type ResourceList, roundToMillis } from "./container/resource-list.ts";
@@ -12,9 +12,22 @@ import { isQuotaResource, validateAmount, validateResourceName } from "./contain
 const object = inPackage("core/v1");
 
 const scopeNames = "Terminating, NotTerminating, BestEffort, NotBestEffort, PriorityClass and others";
+const scope = known(
+  "BestEffort",
+  "CrossNamespacePodAffinity",
+  "NotBestEffort",
+  "NotTerminating",
+  "PriorityClass",
+  "Terminating",
+  "VolumeAttributesClass",
+);
 const ScopeRequirement = object("ScopedResourceSelectorRequirement", "A condition on what a quota counts.", {
-  scopeName: present(1, string(), `Scope that the condition is about: ${scopeNames}.`),
-  operator: present(2, string(), "How the scope is compared: In, NotIn, Exists or DoesNotExist."),
+  scopeName: present(1, scope, `Scope that the condition is about: ${scopeNames}.`),
+  operator: present(
+    2,
+    known("DoesNotExist", "Exists", "In", "NotIn"),
+    "How the scope is compared: In, NotIn, Exists or DoesNotExist.",
+  ),
   values: optional(3, atomicList(string()), "Values for In and NotIn; must be empty for Exists and DoesNotExist."),
 });
 interface ScopeRequirement extends Infer<typeof ScopeRequirement> {}
@@ -26,7 +39,7 @@ interface ScopeSelector extends Infer<typeof ScopeSelector> {}
 
 const ResourceQuotaSpec = object("ResourceQuotaSpec", "The limits of a quota, and what it counts.", {
   hard: optional(1, map(quantity()), "Limit of each resource, by name."),
-  scopes: optional(2, atomicList(string()), `What the quota counts: ${scopeNames}. Cannot be changed.`),
+  scopes: optional(2, atomicList(scope), `What the quota counts: ${scopeNames}. Cannot be changed.`),
   scopeSelector: nullable(3, ScopeSelector, "Conditions on what the quota counts, in addition to scopes."),
 });
 interface ResourceQuotaSpec extends Infer<typeof ResourceQuotaSpec> {}

@@ -2,9 +2,20 @@ import { ageColumn, column, wide } from "#api/meta/columns.ts";
 import { Condition } from "#api/meta/condition.ts";
 import { formatLabels } from "#api/meta/label-selector.ts";
 import { dns1123Label } from "#api/meta/names.ts";
-import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, embedded, nullable, optional, present, stated } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, boolean, int32, intOrString, listByKey, map, oneOf, string } from "#schema/types.ts";
+import {
+  atomicList,
+  boolean,
+  int32,
+  intOrString,
+  known,
+  listByKey,
+  listing,
+  map,
+  oneOf,
+  string,
+} from "#schema/types.ts";
 import { type Column, defineResource, type NamespacedObject, proxied } from "../resource.ts";
 import { prepareServiceForCreate, prepareServiceForUpdate } from "./service/prepare-service.ts";
 import {
@@ -18,7 +29,7 @@ const object = inPackage("core/v1");
 
 export const ServicePort = object.filledBy(setTargetPort, "ServicePort", "A port of a service.", {
   name: optional(1, string(dns1123Label), "Name of the port. Required if the service has several ports."),
-  protocol: defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
+  protocol: stated(defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP.")),
   appProtocol: nullable(6, string(), "Application protocol of the port, such as http or kubernetes.io/h2c."),
   port: present(3, int32({ min: 1, max: 65535 }), "Number of the port of the service."),
   targetPort: optional(4, intOrString(), "Number or name of the port of the pods; the same number as port by default."),
@@ -31,7 +42,8 @@ function setTargetPort(port: { port: number; targetPort?: number | string }): vo
 }
 
 const stacks = oneOf("PreferDualStack", "RequireDualStack", "SingleStack");
-export const ServiceSpec = object("ServiceSpec", "How a service is reached and which pods receive its traffic.", {
+export const ipFamily = listing(["", "IPv4", "IPv6"], oneOf("IPv4", "IPv6"));
+const ServiceSpec = object("ServiceSpec", "How a service is reached and which pods receive its traffic.", {
   ports: optional(1, listByKey(["port", "protocol"], ServicePort), "Ports of the service."),
   selector: optional(2, map(string(), { atomic: true }), "Labels of the pods that receive the traffic."),
   clusterIP: optional(3, string(), "IP address within the cluster, or None for a headless service."),
@@ -42,7 +54,11 @@ export const ServiceSpec = object("ServiceSpec", "How a service is reached and w
   loadBalancerIP: optional(8, string(), "Deprecated: IP address that the load balancer should have."),
   loadBalancerSourceRanges: optional(9, atomicList(string()), "IP ranges of clients that the load balancer accepts."),
   externalName: optional(10, string(), "DNS name that a service of type ExternalName is an alias for."),
-  externalTrafficPolicy: optional(11, string(), "Which pods receive external traffic: Cluster for all, or Local."),
+  externalTrafficPolicy: optional(
+    11,
+    known("Cluster", "Local"),
+    "Which pods receive external traffic: Cluster for all, or Local.",
+  ),
   healthCheckNodePort: optional(12, int32(), "Port on which nodes tell load balancers whether they have ready pods."),
   publishNotReadyAddresses: optional(13, boolean(), "Whether DNS returns addresses of pods that are not ready."),
   sessionAffinityConfig: object.nullable(14, "SessionAffinityConfig", "Settings of session affinity.", {
@@ -51,7 +67,7 @@ export const ServiceSpec = object("ServiceSpec", "How a service is reached and w
     }),
   }),
   ipFamilyPolicy: nullable(17, stacks, "Whether the service has one IP family (SingleStack) or two."),
-  ipFamilies: optional(19, atomicList(oneOf("IPv4", "IPv6")), "IP families of the service, the primary one first."),
+  ipFamilies: optional(19, atomicList(ipFamily), "IP families of the service, the primary one first."),
   allocateLoadBalancerNodePorts: nullable(20, boolean(), "Whether a LoadBalancer gets node ports; true by default."),
   loadBalancerClass: nullable(21, string(), "Class of the load balancer that serves the service. Cannot be changed."),
   internalTrafficPolicy: nullable(22, oneOf("Cluster", "Local"), "Which pods receive traffic from inside the cluster."),
@@ -61,7 +77,7 @@ export interface ServiceSpec extends Infer<typeof ServiceSpec> {}
 
 const PortStatus = object("PortStatus", "The state of a service port at a load balancer.", {
   port: present(1, int32(), "Number of the service port."),
-  protocol: present(2, string(), "Protocol of the service port: TCP, UDP or SCTP."),
+  protocol: present(2, known("SCTP", "TCP", "UDP"), "Protocol of the service port: TCP, UDP or SCTP."),
   error: nullable(3, string(), "Error of the load balancer with this port."),
 });
 

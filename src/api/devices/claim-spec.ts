@@ -1,6 +1,6 @@
 import { embedded, nullable, optional, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, boolean, int64, map, quantity, string } from "#schema/types.ts";
+import { atomicList, boolean, int64, known, map, quantity, string } from "#schema/types.ts";
 import { configurationFields, DeviceSelector } from "./device-selector.ts";
 import { DeviceToleration } from "./device-taint.ts";
 
@@ -14,7 +14,11 @@ const CapacityRequirements = object("CapacityRequirements", "How much of a share
 const requestFields = (before: 0 | 1) => ({
   deviceClassName: present(before + 1, string(), "Name of the DeviceClass that the requested devices belong to."),
   selectors: optional(before + 2, atomicList(DeviceSelector), "Conditions that every requested device meets."),
-  allocationMode: optional(before + 3, string(), "How many devices: ExactCount (default) or All that are suitable."),
+  allocationMode: optional(
+    before + 3,
+    known("All", "ExactCount"),
+    "How many devices: ExactCount (default) or All that are suitable.",
+  ),
   count: optional(before + 4, int64(), "Number of devices with the mode ExactCount; 1 by default."),
 });
 const tolerations = optional(6, atomicList(DeviceToleration), "Taints of devices that the request tolerates.");

@@ -1,5 +1,5 @@
 import { labelValue, qualifiedName } from "#api/meta/names.ts";
-import { defaulted, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, nullable, optional, present, stated } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int64, oneOf, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -20,7 +20,9 @@ export interface DeviceTaint extends Infer<typeof DeviceTaint> {}
 
 export const DeviceToleration = object("DeviceToleration", "Lets a claim use devices with a matching taint.", {
   key: optional(1, string(), "Key of the taint. Empty with the operator Exists matches every taint."),
-  operator: defaulted(2, oneOf(...operatorNames), "Equal", "How the taint's value is compared: Equal or Exists."),
+  operator: stated(
+    defaulted(2, oneOf(...operatorNames), "Equal", "How the taint's value is compared: Equal or Exists."),
+  ),
   value: optional(3, string(), "Value of the taint, for the operator Equal."),
   effect: optional(4, effects, "Effect of the taint; all effects if empty."),
   tolerationSeconds: nullable(5, int64(), "Seconds that a NoExecute taint is tolerated; for ever if absent."),

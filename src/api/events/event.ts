@@ -9,7 +9,7 @@ import {
 } from "#api/core/event.ts";
 import { ObjectReference } from "#api/core/references.ts";
 import { semanticEqual } from "#api/meta/equal.ts";
-import { embedded, nullable, optional } from "#schema/fields.ts";
+import { demanded, embedded, nullable, optional, stated } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, microTime, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -18,10 +18,10 @@ import { type Column, defineResource, type ObjectOf } from "../resource.ts";
 const object = inPackage("events/v1");
 
 const fields = {
-  eventTime: optional(2, microTime(), "When the event first occurred."),
+  eventTime: demanded(optional(2, microTime(), "When the event first occurred.")),
   series: object.nullable(3, "EventSeries", "The series of occurrences, if the event occurred more than once.", {
-    count: optional(1, int32(), "Number of occurrences in the series so far, at least 2."),
-    lastObservedTime: optional(2, microTime(), "When the event last occurred."),
+    count: stated(demanded(optional(1, int32(), "Number of occurrences in the series so far, at least 2.")), 0),
+    lastObservedTime: demanded(optional(2, microTime(), "When the event last occurred.")),
   }),
   reportingController: optional(4, string(), "Controller that reported the event, such as kubernetes.io/kubelet."),
   reportingInstance: optional(5, string(), "Instance of the controller that reported the event."),

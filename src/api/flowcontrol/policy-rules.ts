@@ -6,7 +6,11 @@ import { atomicList, boolean, setOf, string } from "#schema/types.ts";
 
 const object = inPackage("flowcontrol/v1");
 
-const Subject = object("Subject", "Users whose requests a rule matches.", {
+const subjectOptions = {
+  doc: "Users whose requests a rule matches.",
+  union: { discriminator: "kind", fields: ["group", "serviceAccount", "user"] },
+};
+const Subject = object("Subject", subjectOptions, {
   kind: present(1, string(), "Which of the other fields is set: User, Group or ServiceAccount."),
   user: object.nullable(2, "UserSubject", "User whose requests match.", {
     name: present(1, string(), "Name of the user; * matches all users."),

@@ -3,7 +3,7 @@ import { ageColumn, column } from "#api/meta/columns.ts";
 import { inclusiveRange } from "#api/meta/names.ts";
 import { type ClusterObject, defineResource } from "#api/resource.ts";
 import { equal } from "#lib/data/equal.ts";
-import { defaulted, embedded, nullable, present, written } from "#schema/fields.ts";
+import { defaulted, embedded, nullable, present, unstated, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, string } from "#schema/types.ts";
 import { keepMetadata, statusOf, statusResets, validateStatus } from "./flow-status.ts";
@@ -30,7 +30,11 @@ function setQueuing(queuing: typeof queuingDefaults): void {
   queuing.queueLengthLimit ||= queuingDefaults.queueLengthLimit;
 }
 
-const LimitResponse = object("LimitResponse", "What happens to requests that cannot be served at once.", {
+const responseOptions = {
+  doc: "What happens to requests that cannot be served at once.",
+  union: { discriminator: "type", fields: ["queuing"] },
+};
+const LimitResponse = object("LimitResponse", responseOptions, {
   type: present(1, string(), "Queue: they wait. Reject: they are refused with the status 429."),
   queuing: nullable(2, QueuingConfiguration, "How requests wait, for the type Queue."),
 });
@@ -38,8 +42,10 @@ interface LimitResponse extends Infer<typeof LimitResponse> {}
 
 const limitedDoc = "How many requests of a priority level are served at once.";
 const LimitedPriorityLevelConfiguration = object("LimitedPriorityLevelConfiguration", limitedDoc, {
-  nominalConcurrencyShares: written(
-    defaulted(1, int32(), 30, "Share of the server's concurrent requests, in relation to the other priority levels."),
+  nominalConcurrencyShares: unstated(
+    written(
+      defaulted(1, int32(), 30, "Share of the server's concurrent requests, in relation to the other priority levels."),
+    ),
   ),
   limitResponse: embedded(2, LimitResponse, "What happens to requests that cannot be served at once."),
   lendablePercent: defaulted(3, int32(), 0, "Percentage of its share that other priority levels may borrow."),
@@ -60,7 +66,8 @@ const ExemptPriorityLevelConfiguration = object("ExemptPriorityLevelConfiguratio
 interface ExemptPriorityLevelConfiguration extends Infer<typeof ExemptPriorityLevelConfiguration> {}
 
 const specDoc = "How the requests of a priority level are limited.";
-const PriorityLevelConfigurationSpec = object("PriorityLevelConfigurationSpec", specDoc, {
+const specOptions = { doc: specDoc, union: { discriminator: "type", fields: ["exempt", "limited"] } };
+const PriorityLevelConfigurationSpec = object("PriorityLevelConfigurationSpec", specOptions, {
   type: present(1, string(), "Whether requests are limited: Limited, or Exempt for the level of that name."),
   limited: nullable(2, LimitedPriorityLevelConfiguration, "Limits of the priority level, for the type Limited."),
   exempt: nullable(

@@ -1,6 +1,6 @@
-import { defaulted, inGo, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, inGo, nullable, optional, present, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { any, boolean, int64, list, listByKey, map, setOf, string, time } from "#schema/types.ts";
+import { any, atomicList, boolean, int64, listByKey, map, setOf, string, time } from "#schema/types.ts";
 
 const object = inPackage("meta/v1");
 
@@ -44,7 +44,7 @@ export const ObjectMeta = object("ObjectMeta", "Metadata that every stored objec
   ownerReferences: optional(13, listByKey("uid", OwnerReference), "Owners. The object is deleted after all of them."),
   finalizers: optional(14, setOf(string(), { patch: "merge" }), "Tasks to be done before the object is removed."),
   // Nullable: an empty list is not an absent one. It asks the server to forget all managers.
-  managedFields: nullable(17, list(ManagedFieldsEntry), "Which manager has set which fields of the object."),
+  managedFields: nullable(17, atomicList(ManagedFieldsEntry), "Which manager has set which fields of the object."),
 });
 export interface ObjectMeta extends Infer<typeof ObjectMeta> {}
 
@@ -53,6 +53,9 @@ export const ListMeta = object("ListMeta", "Metadata of a list.", {
   resourceVersion: optional(2, string(), "Version of the list. A watch can start from it."),
   continue: optional(3, string(), "Token to send for the next part of the list; empty in the last part."),
   remainingItemCount: nullable(4, int64(), "Number of items after this part of the list, if the server knows it."),
+  shardInfo: object.nullable(5, "ShardInfo", "The share of the objects that the list has, if it has not all of them.", {
+    selector: required(1, string(), "The selector of the share."),
+  }),
 });
 export interface ListMeta extends Infer<typeof ListMeta> {}
 

@@ -4,7 +4,7 @@ import { ipFamily, validateIp } from "#api/meta/ip-address.ts";
 import { dns1123Subdomain, wildcardSubdomain } from "#api/meta/names.ts";
 import { demanded, embedded, inline, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, int32, string } from "#schema/types.ts";
+import { atomicList, int32, known, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
 import { ingressClassAnnotation } from "../well-known.ts";
@@ -30,7 +30,13 @@ export interface IngressBackend extends Infer<typeof IngressBackend> {}
 
 export const HTTPIngressPath = object("HTTPIngressPath", "Where requests for a path go.", {
   path: optional(1, string(), "Path of the requests, such as /shop. Must begin with a slash."),
-  pathType: demanded(nullable(3, string(), "How path is compared: Exact, Prefix or ImplementationSpecific.")),
+  pathType: demanded(
+    nullable(
+      3,
+      known("Exact", "ImplementationSpecific", "Prefix"),
+      "How path is compared: Exact, Prefix or ImplementationSpecific.",
+    ),
+  ),
   backend: present(2, IngressBackend, "Where requests for the path go."),
 });
 export interface HTTPIngressPath extends Infer<typeof HTTPIngressPath> {}
@@ -56,7 +62,7 @@ interface IngressTLS extends Infer<typeof IngressTLS> {}
 
 const IngressPortStatus = object("IngressPortStatus", "The state of a port of a load balancer.", {
   port: present(1, int32(), "Number of the port of the load balancer."),
-  protocol: present(2, string(), "Protocol of the port of the load balancer: TCP, UDP or SCTP."),
+  protocol: present(2, known("SCTP", "TCP", "UDP"), "Protocol of the port of the load balancer: TCP, UDP or SCTP."),
   error: nullable(3, string(), "Error of the load balancer with this port, as one CamelCase word."),
 });
 

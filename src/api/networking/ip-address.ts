@@ -19,9 +19,11 @@ const ParentReference = object("ParentReference", "The object that an IP address
 interface ParentReference extends Infer<typeof ParentReference> {}
 
 const fields = {
-  spec: object.embedded(2, "IPAddressSpec", "Which object an IP address belongs to.", {
-    parentRef: demanded(nullable(1, ParentReference, "Object that the address belongs to. Cannot be changed.")),
-  }),
+  spec: demanded(
+    object.embedded(2, "IPAddressSpec", "Which object an IP address belongs to.", {
+      parentRef: demanded(nullable(1, ParentReference, "Object that the address belongs to. Cannot be changed.")),
+    }),
+  ),
 };
 export interface IPAddress extends ClusterObject<typeof fields> {}
 

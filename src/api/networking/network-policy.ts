@@ -4,14 +4,14 @@ import { formatLabelSelector, LabelSelector, validateLabelSelector } from "#api/
 import { portName, portNumber } from "#api/meta/names.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, int32, intOrString, string } from "#schema/types.ts";
+import { atomicList, int32, intOrString, known, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { defineResource, type NamespacedObject } from "../resource.ts";
 
 const object = inPackage("networking/v1");
 
 const NetworkPolicyPort = object("NetworkPolicyPort", "A port, or a range of ports, that a rule allows.", {
-  protocol: defaulted(1, string(), "TCP", "Protocol of the allowed traffic: TCP, UDP or SCTP."),
+  protocol: defaulted(1, known("SCTP", "TCP", "UDP"), "TCP", "Protocol of the allowed traffic: TCP, UDP or SCTP."),
   port: nullable(2, intOrString(), "Number or name of the allowed port of the pods; all ports if absent."),
   endPort: nullable(3, int32(), "Last port of an allowed range that begins at port, which must be a number."),
 });
@@ -47,7 +47,11 @@ const NetworkPolicySpec = object.filledBy(setPolicyTypes, "NetworkPolicySpec", a
   podSelector: embedded(1, LabelSelector, "Selects the pods of the policy; all pods of its namespace if empty."),
   ingress: optional(2, atomicList(NetworkPolicyIngressRule), "Incoming traffic that is allowed; none if empty."),
   egress: optional(3, atomicList(NetworkPolicyEgressRule), "Outgoing traffic that is allowed; none if empty."),
-  policyTypes: optional(4, atomicList(string()), "Directions that the policy restricts: Ingress, Egress or both."),
+  policyTypes: optional(
+    4,
+    atomicList(known("Egress", "Ingress")),
+    "Directions that the policy restricts: Ingress, Egress or both.",
+  ),
 });
 interface NetworkPolicySpec extends Infer<typeof NetworkPolicySpec> {}
 

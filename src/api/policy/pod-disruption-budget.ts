@@ -2,9 +2,9 @@ import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
 import { Condition, validateConditions } from "#api/meta/condition.ts";
 import { validateAtMost100Percent, validateIntOrPercent } from "#api/meta/int-or-string.ts";
 import { LabelSelector, validateLabelSelector } from "#api/meta/label-selector.ts";
-import { embedded, nullable, optional, patched, present } from "#schema/fields.ts";
+import { embedded, nullable, optional, patched, present, undemanded } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { int32, int64, intOrString, listByKey, map, string, time } from "#schema/types.ts";
+import { int32, int64, intOrString, known, listByKey, map, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
 
@@ -15,17 +15,21 @@ const PodDisruptionBudgetSpec = object("PodDisruptionBudgetSpec", about, {
   minAvailable: nullable(1, intOrString(), "How many of the pods must stay available, as a number or a percentage."),
   selector: patched("replace", nullable(2, LabelSelector, "Selects the pods of the budget; none if absent.")),
   maxUnavailable: nullable(3, intOrString(), "How many pods may be unavailable. Cannot be combined with minAvailable."),
-  unhealthyPodEvictionPolicy: nullable(4, string(), "When unready pods may leave: AlwaysAllow or IfHealthyBudget."),
+  unhealthyPodEvictionPolicy: nullable(
+    4,
+    known("AlwaysAllow", "IfHealthyBudget"),
+    "When unready pods may leave: AlwaysAllow or IfHealthyBudget.",
+  ),
 });
 interface PodDisruptionBudgetSpec extends Infer<typeof PodDisruptionBudgetSpec> {}
 
 const PodDisruptionBudgetStatus = object("PodDisruptionBudgetStatus", "The observed state of a disruption budget.", {
   observedGeneration: optional(1, int64(), "Generation of the budget that this status was computed from."),
   disruptedPods: optional(2, map(time()), "Pods whose eviction was allowed, with its time, until they are deleted."),
-  disruptionsAllowed: present(3, int32(), "Number of pods that may be evicted now."),
-  currentHealthy: present(4, int32(), "Number of pods of the budget that are healthy."),
-  desiredHealthy: present(5, int32(), "Number of pods of the budget that must stay healthy."),
-  expectedPods: present(6, int32(), "Number of pods that the budget counts on."),
+  disruptionsAllowed: undemanded(present(3, int32(), "Number of pods that may be evicted now.")),
+  currentHealthy: undemanded(present(4, int32(), "Number of pods of the budget that are healthy.")),
+  desiredHealthy: undemanded(present(5, int32(), "Number of pods of the budget that must stay healthy.")),
+  expectedPods: undemanded(present(6, int32(), "Number of pods that the budget counts on.")),
   conditions: optional(7, listByKey("type", Condition), "Conditions of the budget, one for each type."),
 });
 

@@ -1,7 +1,7 @@
 import { ageColumn, column, wide } from "#api/meta/columns.ts";
 import { dns1123Subdomain, pathSegmentName } from "#api/meta/names.ts";
 import { equal } from "#lib/data/equal.ts";
-import { defaulted, optional, present, required } from "#schema/fields.ts";
+import { defaulted, optional, present, required, stated } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -28,7 +28,7 @@ function setSubjectGroup(subject: { kind: string; apiGroup?: string }): void {
 }
 
 export const RoleRef = object.atomic("RoleRef", "The role that grants the permissions.", {
-  apiGroup: defaulted(1, string(), rbacGroup, "API group of the role."),
+  apiGroup: stated(defaulted(1, string(), rbacGroup, "API group of the role."), ""),
   kind: present(2, string(), "Kind of the role: Role or ClusterRole."),
   name: required(3, string(pathSegmentName), "Name of the role."),
 });

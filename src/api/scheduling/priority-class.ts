@@ -1,11 +1,11 @@
 import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
-import { defaulted, immutable, inGo, optional, present, written } from "#schema/fields.ts";
+import { defaulted, immutable, inGo, optional, present, undemanded, written } from "#schema/fields.ts";
 import { boolean, int32, listedOneOf, string } from "#schema/types.ts";
 import { type ClusterObject, defineResource, type InputOf, type ObjectOf } from "../resource.ts";
 
 const preemptionPolicies = listedOneOf("PreemptLowerPriority", "Never");
 const fields = {
-  value: written(present(2, int32(), "Priority of the pods of this class. Cannot be changed.")),
+  value: undemanded(written(present(2, int32(), "Priority of the pods of this class. Cannot be changed."))),
   globalDefault: optional(3, boolean(), "Whether pods that name no class get this one. Only one class can be so."),
   description: optional(4, string(), "What the class is meant for, for people."),
   preemptionPolicy: immutable(

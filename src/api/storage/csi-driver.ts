@@ -3,7 +3,7 @@ import { semanticEqual } from "#api/meta/equal.ts";
 import { equal } from "#lib/data/equal.ts";
 import { defaulted, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, boolean, int64, oneOf, setOf, string } from "#schema/types.ts";
+import { atomicList, boolean, int64, oneOf, setOf, string, unlisted } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { type ClusterObject, type Column, defineResource } from "../resource.ts";
 
@@ -15,7 +15,7 @@ const TokenRequest = object("TokenRequest", "A service account token that a CSI 
 });
 interface TokenRequest extends Infer<typeof TokenRequest> {}
 
-const policies = oneOf("File", "None", "ReadWriteOnceWithFSType");
+const policies = unlisted(oneOf("File", "None", "ReadWriteOnceWithFSType"));
 const modes = setOf(string());
 
 const CSIDriverSpec = object("CSIDriverSpec", "What a CSI driver can do and what it needs.", {

@@ -36,6 +36,11 @@ export const CSINode = defineResource("storage.k8s.io/v1.CSINode", fields, {
   conditionalUpdate: true,
   returnsDeleted: true,
   columns: [numberColumn("Drivers", "Number of drivers on the node.", ({ spec }) => spec.drivers.length), ageColumn],
+  indexes: {
+    /** By the drivers of which the node can have only so many volumes. */
+    limit: ({ spec }) =>
+      spec.drivers.flatMap(({ name, allocatable }) => (allocatable?.count === undefined ? [] : name)),
+  },
 
   validate(node) {
     const names = new Set<string>();

@@ -19,6 +19,7 @@ export interface CSIStorageCapacity extends NamespacedObject<typeof fields> {}
 export const CSIStorageCapacity = defineResource("storage.k8s.io/v1.CSIStorageCapacity", fields, {
   doc: "How much storage of a class is left for some of the nodes, as a CSI driver has measured it.",
   conditionalUpdate: true,
+  indexes: { class: ({ storageClassName }) => [storageClassName] },
 
   validate(at) {
     at.on("nodeTopology", validateLabelSelector);

@@ -1,12 +1,12 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { defaulted, immutable, inGo, nullable, optional, required } from "#schema/fields.ts";
-import { atomicList, boolean, map, oneOf, string } from "#schema/types.ts";
+import { atomicList, boolean, listing, map, oneOf, string } from "#schema/types.ts";
 import { type ClusterObject, type Column, defineResource, type ObjectOf } from "../resource.ts";
 import { validateParameters, validateProvisioner } from "./parameters.ts";
 import { TopologySelectorTerm, validateTopologies, warnOfTopologies } from "./topology-selector.ts";
 
-const reclaimPolicies = oneOf("Delete", "Retain");
+const reclaimPolicies = listing(["Delete", "Recycle", "Retain"], oneOf("Delete", "Retain"));
 const bindingModes = oneOf("Immediate", "WaitForFirstConsumer");
 
 const fields = {

@@ -56,6 +56,10 @@ export const VolumeAttachment = defineResource("storage.k8s.io/v1.VolumeAttachme
     { ...column("Attached", "Whether it is attached.", ({ status }) => status.attached), type: "boolean" },
     ageColumn,
   ],
+  indexes: {
+    node: ({ spec }) => [spec.nodeName],
+    volume: ({ spec: { source } }) => (source.persistentVolumeName ? [source.persistentVolumeName] : []),
+  },
 
   prepareForStatusUpdate({ metadata }, { metadata: old }) {
     for (const name of ["labels", "annotations", "finalizers", "ownerReferences"] as const) {

@@ -100,12 +100,18 @@ function splitCharacters(meter: Meter, text: string, most: number): Value {
   return new ArrayList(ends.map((end, index) => text.slice(index === 0 ? 0 : starts[index - 1], end)));
 }
 
+/** Joining a text takes as long as writing so many characters. */
+const joinedPart = 48;
+
 function join(meter: Meter, list: ListValue, separator: string): Value {
   const parts: string[] = [];
-  for (const element of list) {
-    if (typeof element !== "string") return new CelError("join: invalid input");
-    meter.allocate(16 + element.length + separator.length);
-    parts.push(element);
+  for (const piece of list.pieces()) {
+    for (let index = 0; index < piece.length; index++) {
+      const element = piece.at(index);
+      if (typeof element !== "string") return new CelError("join: invalid input");
+      meter.allocate(joinedPart + element.length + separator.length);
+      parts.push(element);
+    }
   }
   return parts.join(separator);
 }

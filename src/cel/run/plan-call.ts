@@ -7,7 +7,7 @@ import type { Frame, Run } from "./frame.ts";
 import { planIndex } from "./plan-attribute.ts";
 import { planConditional, planLogical, planNotStrictlyFalse, planOptionalOr } from "./plan-logic.ts";
 import { planInConstant } from "./plan-membership.ts";
-import { constant, type Plan, type Planner } from "./planner.ts";
+import { constant, flatPlan, type Plan, type Planner } from "./planner.ts";
 
 /** Functions whose result for a constant is a constant. */
 const conversions = new Set("bool bytes double duration dyn int string timestamp type uint".split(" "));
@@ -121,13 +121,8 @@ function dispatch(name: string, overloads: readonly Overload[], frame: Frame, ar
 function applyCall(call: Call, args: readonly Plan[]): Plan {
   const [first, second] = args;
   const direct = call.cost ? undefined : call.direct?.evaluate;
-  if (direct && first && args.length === 1) return { run: unary(direct, first.run) };
-  if (direct && first && second && args.length === 2) {
-    const known = second.constant;
-    return {
-      run: known === undefined ? binary(direct, first.run, second.run) : binaryWithConstant(direct, first.run, known),
-    };
-  }
+  if (direct && first && args.length === 1) return planUnary(direct, first);
+  if (direct && first && second && args.length === 2) return planBinary(direct, first, second);
   return {
     run: general(
       call,
@@ -136,11 +131,34 @@ function applyCall(call: Call, args: readonly Plan[]): Plan {
   };
 }
 
-function unary(evaluate: Overload["evaluate"], argument: Run): Run {
-  return (frame) => {
+function planUnary(evaluate: Overload["evaluate"], { flat, run }: Plan): Plan {
+  const argument = flat?.run ?? run;
+  const applied: Run = (frame) => {
     const value = argument(frame);
-    frame.spend(1);
     return isError(value) ? value : evaluate(frame, value);
+  };
+  if (flat) return flatPlan({ cost: flat.cost + 1, run: applied });
+  return {
+    run: (frame) => {
+      frame.spend(1);
+      return applied(frame);
+    },
+  };
+}
+
+/** Most comparisons are with a constant, which neither has to be read nor can be an error. */
+function planBinary(evaluate: Overload["evaluate"], first: Plan, second: Plan): Plan {
+  const { constant: known } = second;
+  if (first.flat && second.flat) {
+    const cost = first.flat.cost + second.flat.cost + 1;
+    const run =
+      known === undefined
+        ? paidBinary(evaluate, first.flat.run, second.flat.run)
+        : paidWithConstant(evaluate, first.flat.run, known);
+    return flatPlan({ cost, run });
+  }
+  return {
+    run: known === undefined ? binary(evaluate, first.run, second.run) : binaryWithConstant(evaluate, first.run, known),
   };
 }
 
@@ -154,11 +172,26 @@ function binary(evaluate: Overload["evaluate"], first: Run, second: Run): Run {
   };
 }
 
-/** Most comparisons are with a constant, which neither has to be read nor can be an error. */
+function paidBinary(evaluate: Overload["evaluate"], first: Run, second: Run): Run {
+  return (frame) => {
+    const left = first(frame);
+    if (isError(left)) return left;
+    const right = second(frame);
+    return isError(right) ? right : evaluate(frame, left, right);
+  };
+}
+
 function binaryWithConstant(evaluate: Overload["evaluate"], first: Run, right: Value): Run {
   return (frame) => {
     const left = first(frame);
     frame.spend(1);
+    return isError(left) ? left : evaluate(frame, left, right);
+  };
+}
+
+function paidWithConstant(evaluate: Overload["evaluate"], first: Run, right: Value): Run {
+  return (frame) => {
+    const left = first(frame);
     return isError(left) ? left : evaluate(frame, left, right);
   };
 }

@@ -73,9 +73,12 @@ function finish(value: Value): Value {
 function iterateOne({ first }: Iteration, range: ListValue | MapValue, frame: Frame, state: FoldState): void {
   const { slots } = frame;
   if (range instanceof ListValue) {
-    for (let index = 0; index < range.length; index++) {
-      slots[first] = range.at(index);
-      if (!state.advance(frame)) return;
+    for (const piece of range.pieces()) {
+      const { length } = piece;
+      for (let index = 0; index < length; index++) {
+        slots[first] = piece.at(index);
+        if (!state.advance(frame)) return;
+      }
     }
     return;
   }

@@ -15,6 +15,7 @@ export function planList(planner: Planner, node: ListNode): Plan {
     return constant(new ArrayList(elements.map(({ constant: value = null }) => value)));
   }
   const runs = elements.map(({ run }) => run);
+  if (node.optional.size === 0) return { run: planPlainList(runs) };
   return {
     run: (frame) => {
       const values: Value[] = [];
@@ -26,6 +27,20 @@ export function planList(planner: Planner, node: ListNode): Plan {
       frame.spend(listCost);
       return new ArrayList(values);
     },
+  };
+}
+
+/** A list whose length is known takes no more memory than its elements. */
+function planPlainList(runs: readonly Run[]): Run {
+  return (frame) => {
+    const values = new Array<Value>(runs.length);
+    for (let index = 0; index < runs.length; index++) {
+      const value = (runs[index] as Run)(frame);
+      if (isError(value)) return value;
+      values[index] = value;
+    }
+    frame.spend(listCost);
+    return new ArrayList(values);
   };
 }
 

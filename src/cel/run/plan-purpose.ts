@@ -2,7 +2,7 @@ import type { LoopPurpose } from "../syntax/ast.ts";
 import { ArrayList } from "../values/collections.ts";
 import { type CelError, isError, noSuchOverload, type Value } from "../values/value.ts";
 import type { Frame, Run } from "./frame.ts";
-import type { Planner } from "./planner.ts";
+import type { Plan, Planner } from "./planner.ts";
 
 /** What a loop does with its elements. */
 export interface Fold {
@@ -22,9 +22,9 @@ export interface FoldState {
 export function planPurpose(planner: Planner, purpose: LoopPurpose | undefined): Fold | undefined {
   switch (purpose?.kind) {
     case "all":
-      return quantifier(planner.plan(purpose.test).run, false, 2);
+      return quantifier(planner.plan(purpose.test), false, 2);
     case "exists":
-      return quantifier(planner.plan(purpose.test).run, true, 3);
+      return quantifier(planner.plan(purpose.test), true, 3);
     case "collect": {
       const element = planner.plan(purpose.element);
       // The list around a constant is a constant too, and costs nothing.
@@ -37,7 +37,9 @@ export function planPurpose(planner: Planner, purpose: LoopPurpose | undefined):
 }
 
 /** `all` and `exists`: one value decides, and an error waits whether another element does. */
-function quantifier(test: Run, decisive: boolean, conditionCost: number): Fold {
+function quantifier({ run, flat }: Plan, decisive: boolean, conditionCost: number): Fold {
+  const test = flat?.run ?? run;
+  const elementCost = conditionCost + 1 + (flat?.cost ?? 0);
   return {
     start() {
       let result: boolean | CelError = !decisive;
@@ -47,7 +49,7 @@ function quantifier(test: Run, decisive: boolean, conditionCost: number): Fold {
             frame.spend(conditionCost);
             return false;
           }
-          frame.spend(conditionCost + 1);
+          frame.spend(elementCost);
           const value = test(frame);
           if (value === decisive) result = decisive;
           else if (value !== !decisive && result === !decisive) result = isError(value) ? value : noSuchOverload;

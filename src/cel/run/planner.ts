@@ -14,6 +14,26 @@ export interface Plan {
   readonly bare?: Run;
   /** The value, if it is known before any evaluation. Constants cost nothing. */
   readonly constant?: Value;
+  /** If the node always costs the same, whatever its values: how it runs after that is paid. */
+  readonly flat?: Flat;
+}
+
+/** Lets whatever is around a node pay for both at once: in long loops, paying takes longer than most operators. */
+export interface Flat {
+  readonly cost: number;
+  readonly run: Run;
+}
+
+/** A node whose cost is always the same. */
+export function flatPlan(flat: Flat): Plan & { readonly flat: Flat } {
+  const { cost, run } = flat;
+  return {
+    flat,
+    run: (frame) => {
+      frame.spend(cost);
+      return run(frame);
+    },
+  };
 }
 
 /** The state of planning one expression. */
@@ -77,7 +97,8 @@ function planNode(planner: Planner, scope: readonly LoopVariable[], node: Node):
 }
 
 export function constant(value: Value): Plan {
-  return { run: () => value, constant: value };
+  const run = (): Value => value;
+  return { run, constant: value, flat: { cost: 0, run } };
 }
 
 function planIdentifier(planner: Planner, scope: readonly LoopVariable[], node: IdentifierNode): Plan {
@@ -88,7 +109,7 @@ function planIdentifier(planner: Planner, scope: readonly LoopVariable[], node: 
   const local = scope.findLast(({ name }) => name === spelled);
   const names = node.reference ? [node.reference.name] : environment.candidates(spelled);
   const bare = local ? readSlot(local) : readVariable(names);
-  return { bare, run: local && !local.initial ? paidSlot(local.slot) : paid(bare) };
+  return local && !local.initial ? { bare, ...flatPlan({ cost: 1, run: bare }) } : { bare, run: paid(bare) };
 }
 
 const paid =
@@ -96,14 +117,6 @@ const paid =
   (frame) => {
     frame.spend(1);
     return bare(frame);
-  };
-
-/** The same for the variable of a loop, which is what expensive expressions read most. */
-const paidSlot =
-  (slot: number): Run =>
-  (frame) => {
-    frame.spend(1);
-    return frame.slots[slot] as Value;
   };
 
 /** Without a checker `a.b.c` may be one variable, which is only known when the expression runs. */

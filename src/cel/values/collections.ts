@@ -16,6 +16,11 @@ export abstract class ListValue {
   /** This list with the elements of another, if elements are not just appended. */
   plus?(other: ListValue, equal: Equal): ListValue;
 
+  /** The lists that this one is made of, in order. Long loops go over them, as finding an element may take some steps. */
+  pieces(): Iterable<ListValue> {
+    return [this];
+  }
+
   [Symbol.iterator](): Iterator<Value> {
     let index = 0;
     return {
@@ -83,6 +88,14 @@ class JoinedList extends ListValue {
   at(index: number): Value {
     const within = index - this.#start;
     return within >= 0 && within < this.#piece.length ? this.#piece.at(within) : this.#find(index);
+  }
+  /** Without recursion, because a list may be joined from very many. */
+  override *pieces(): Iterable<ListValue> {
+    const left: ListValue[] = [this];
+    for (let list = left.pop(); list; list = left.pop()) {
+      if (list instanceof JoinedList) left.push(list.#second, list.#first);
+      else yield list;
+    }
   }
   #find(index: number): Value {
     let list: ListValue = this;

@@ -5,6 +5,7 @@ import { type AuditValues, auditFlags, auditOf } from "./audit-flags.ts";
 import { type ControllerValues, controllerFlags, controllerSettings } from "./controller-flags.ts";
 import { type EtcdValues, etcdFlags, etcdSettings } from "./etcd-flags.ts";
 import { type InFlightValues, inFlightFlags, inFlightOptions } from "./in-flight-flags.ts";
+import { type SchedulerValues, schedulerFlags, schedulerOptions } from "./scheduler-flags.ts";
 import { type SecurityValues, securityFlags, securityOptions } from "./security-flags.ts";
 import { encryptionOf, type StorageValues, storageFlags } from "./storage-flags.ts";
 
@@ -16,6 +17,7 @@ export const serverFlags = {
   ...etcdFlags,
   ...eventFlags,
   ...inFlightFlags,
+  ...schedulerFlags,
   ...securityFlags,
   ...storageFlags,
 } as const;
@@ -26,6 +28,7 @@ export interface ServerValues
     ControllerValues,
     EtcdValues,
     InFlightValues,
+    SchedulerValues,
     SecurityValues,
     StorageValues {
   readonly "event-ttl": string;
@@ -41,6 +44,7 @@ export async function serverOptions(values: ServerValues): Promise<Partial<Contr
     encryption: encryptionOf(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     inFlight: inFlightOptions(values),
+    scheduler: schedulerOptions(values),
     security: securityOptions(values),
     ...(etcd ? { store: etcd } : {}),
   };

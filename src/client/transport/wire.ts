@@ -23,6 +23,13 @@ export interface Transport {
   close(): void;
 }
 
+/** One that also sends bodies of unknown length, as they arrive. */
+export interface StreamTransport extends Transport {
+  send(
+    request: Omit<WireRequest, "body"> & { readonly body: Uint8Array | Readable | undefined },
+  ): Promise<WireResponse>;
+}
+
 /** There was no response. */
 export class WireError extends Error {
   override readonly name = "WireError";

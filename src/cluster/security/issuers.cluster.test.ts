@@ -32,7 +32,7 @@ async function startIssuer() {
       says = issuer;
     },
     sign(claims: object = {}) {
-      return signJwt(key, { iss: url, aud: "orlop", sub: "jane", exp: systemClock.now() / 1000 + 60, ...claims });
+      return signJwt(key, { iss: url, aud: "orlop", sub: "jane", exp: systemClock.now() / 1000 + 600, ...claims });
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -5,7 +5,6 @@ import { CertificateSigningRequest } from "#api/certificates/certificate-signing
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { nodeUser } from "#cluster/identities.ts";
 import { readSubject } from "#lib/crypto/x509.ts";
-import { chaosSeeds, startChaos } from "#testing/chaos/chaos.ts";
 import { signingRequest } from "#testing/peers/signing-request.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
@@ -74,26 +73,3 @@ test("an approved request that its signer must not sign fails, once", async () =
   assert.equal(status.certificate, undefined);
   assert.equal(later.metadata.resourceVersion, metadata.resourceVersion);
 });
-
-for (const seed of chaosSeeds(2)) {
-  test(`every request gets one certificate despite crashes and conflicts (seed ${seed})`, async () => {
-    await using cluster = await startChaos(seed);
-    await letNodesRenew(cluster);
-    const given = new Map<string, Set<string>>();
-    cluster.informers.of(CertificateSigningRequest).subscribe(({ object: { metadata, status } }) => {
-      if (!status.certificate) return;
-      given.set(metadata.name, (given.get(metadata.name) ?? new Set()).add(status.certificate));
-    });
-    const asNode = cluster.clientFor(nodeUser("a"));
-    const names = ["a", "b", "c", "d"];
-    for (const name of names) await asNode.create(CertificateSigningRequest, { metadata: { name }, spec: kubelet });
-
-    await cluster.until(() => given.size === names.length);
-    await cluster.until(async () => (await cluster.list(CertificateSigningRequest)).length === 0, 7_200_000);
-
-    assert.deepEqual(
-      [...given.values()].map(({ size }) => size),
-      [1, 1, 1, 1],
-    );
-  });
-}

@@ -1,6 +1,6 @@
 import { CronJob } from "#api/batch/cron-job.ts";
 import { Job } from "#api/batch/job.ts";
-import { isFinished, trueConditions } from "#api/batch/job-status.ts";
+import { endOf, isFinished } from "#api/batch/job-status.ts";
 import { type ObjectReference } from "#api/core/references.ts";
 import { isControlledBy } from "#api/meta/owner.ts";
 import { apiVersionOf } from "#api/resource.ts";
@@ -70,7 +70,7 @@ class Round {
     for (const job of owned) {
       const { name, uid } = job.metadata;
       const isKnown = this.#active.some((active) => active.uid === uid);
-      if (!isOver(job)) {
+      if (!isFinished(job.status)) {
         // Somebody has started it by hand, so it does not count for the concurrency policy.
         const message = `Saw a job that the controller did not create or forgot: ${name}`;
         if (!isKnown) this.#tell("Warning", "UnexpectedJob", message);
@@ -78,7 +78,7 @@ class Round {
       }
       if (isKnown) {
         this.#forget(uid);
-        this.#tell("Normal", "SawCompletedJob", `Saw completed job: ${name}, condition: ${endOf(job)}`);
+        this.#tell("Normal", "SawCompletedJob", `Saw completed job: ${name}, condition: ${endOf(job.status)?.type}`);
       }
       this.#noteSuccess(job);
     }
@@ -106,7 +106,7 @@ class Round {
       ["Complete", successfulJobsHistoryLimit],
       ["Failed", failedJobsHistoryLimit],
     ] as const) {
-      const ended = sorted.filter((job) => endOf(job) === end && !job.metadata.deletionTimestamp);
+      const ended = sorted.filter((job) => endOf(job.status)?.type === end && !job.metadata.deletionTimestamp);
       for (const job of ended.slice(0, Math.max(0, ended.length - limit))) await this.#remove(job);
     }
   }
@@ -166,7 +166,7 @@ class Round {
       if (!isControlledBy(job, this.#cronJob)) return;
     }
     const { uid } = job.metadata;
-    const isKnown = isOver(job) || this.#active.some((active) => active.uid === uid);
+    const isKnown = isFinished(job.status) || this.#active.some((active) => active.uid === uid);
     if (!isKnown) this.#active = [...this.#active, jobReference(job)];
     this.#lastScheduleTime = timestamp(dueMs);
   }
@@ -186,14 +186,6 @@ class Round {
   #tell(type: "Normal" | "Warning", reason: string, message: string): void {
     this.#deps.events.event(referenceTo(CronJob, this.#cronJob), type, reason, message);
   }
-}
-
-const isOver = ({ status }: Job): boolean => isFinished(trueConditions(status));
-
-function endOf({ status }: Job): "Complete" | "Failed" | undefined {
-  const conditions = trueConditions(status);
-  if (conditions.has("Complete")) return "Complete";
-  return conditions.has("Failed") ? "Failed" : undefined;
 }
 
 /** Jobs that have not started come last. */

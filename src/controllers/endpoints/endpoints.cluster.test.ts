@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
-import { Pod } from "#api/core/pod.ts";
 import { Endpoints } from "#api/core/service/endpoints.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { isNotFound } from "#api/status.ts";
-import { chaosSeeds, startChaos } from "#testing/chaos/chaos.ts";
 import { deploymentOf, labels, metadata, startWithNode } from "#testing/one-node.ts";
 
 const ports = [{ port: 80, targetPort: 8080 }];
@@ -63,49 +61,3 @@ test("Endpoints that a user writes are mirrored into slices, for a service witho
   assert.equal(again.length, 1);
   assert.deepEqual(await mirrors(), []);
 });
-
-for (const seed of chaosSeeds(3)) {
-  test(`endpoints and mirrored slices are exact despite crashes and conflicts (seed ${seed})`, async () => {
-    await using cluster = await startChaos(seed);
-    const custom = { namespace: "default", name: "db" };
-    await cluster.apply(Deployment, deploymentOf(8, "web:1"));
-    await cluster.apply(Service, { metadata, spec: { selector: labels, ports } });
-    await cluster.apply(Service, { metadata: custom, spec: { ports } });
-    await cluster.apply(Endpoints, {
-      metadata: custom,
-      subsets: [{ addresses: [{ ip: "10.1.2.3" }], ports: [{ port: 80 }] }],
-    });
-    await cluster.settle();
-    await cluster.apply(Deployment, deploymentOf(5, "web:2"));
-    await cluster.apply(Endpoints, {
-      metadata: custom,
-      subsets: [{ addresses: [{ ip: "10.1.2.4" }], ports: [{ port: 80 }] }],
-    });
-    await cluster.settle();
-
-    const pods = (await cluster.list(Pod, "default")).map(({ status }) => status.podIP ?? "").sort();
-    const { subsets } = await cluster.client.get(Endpoints, metadata);
-    const slices = await cluster.list(EndpointSlice, "default");
-    const addressesOf = (service: string) =>
-      slices
-        .filter(({ metadata }) => metadata.labels?.["kubernetes.io/service-name"] === service)
-        .flatMap(({ endpoints }) => endpoints.flatMap(({ addresses }) => addresses))
-        .sort();
-    assert.equal(pods.length, 5);
-    assert.deepEqual(subsets?.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)).sort(), pods);
-    assert.deepEqual(addressesOf("web"), pods);
-    assert.deepEqual(addressesOf("db"), ["10.1.2.4"]);
-    await cluster.client.delete(Service, metadata);
-    await cluster.client.delete(Service, custom);
-    await cluster.settle();
-    const left = (await cluster.list(Endpoints, "default")).map(({ metadata }) => metadata.name);
-    assert.deepEqual(
-      left.filter((name) => name !== "kubernetes"),
-      [],
-    );
-    assert.deepEqual(
-      (await cluster.list(EndpointSlice, "default")).filter(({ metadata }) => metadata.name !== "kubernetes"),
-      [],
-    );
-  });
-}

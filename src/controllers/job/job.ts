@@ -34,7 +34,7 @@ export function jobController(deps: ReconcilerDeps): Reconciler<Job> {
     watches: [watch(Pod, (change) => adopters(change, jobs, selectorOf))],
 
     async reconcile(job, signal) {
-      if (!isOurs(job) || isFinished(trueConditions(job.status))) return pace.forget(job.metadata);
+      if (!isOurs(job) || isFinished(job.status)) return pace.forget(job.metadata);
       const waitMs = pace.waitMs(job);
       if (waitMs > 0) return againAfter(waitMs);
       const again = await syncJob(deps, { job: started(job, deps.clock.now()), pods }, signal);

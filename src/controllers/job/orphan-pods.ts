@@ -1,5 +1,5 @@
 import { Job } from "#api/batch/job.ts";
-import { isFinished, trueConditions } from "#api/batch/job-status.ts";
+import { isFinished } from "#api/batch/job-status.ts";
 import { Pod } from "#api/core/pod.ts";
 import { controllerOf } from "#api/meta/owner.ts";
 import { ignoreNotFound } from "#api/status.ts";
@@ -15,7 +15,9 @@ export function jobPodReleaser(deps: ReconcilerDeps): Reconciler<Pod> {
     name: "job-pod-releaser",
     reconciles: Pod,
     concerns: isTracked,
-    watches: [watch(Job, ({ type, object }) => (type === "delete" || isOver(object) ? keysOf(pods, object) : []))],
+    watches: [
+      watch(Job, ({ type, object }) => (type === "delete" || isFinished(object.status) ? keysOf(pods, object) : [])),
+    ],
 
     async reconcile(pod, signal) {
       if (!isTracked(pod)) return;
@@ -23,17 +25,15 @@ export function jobPodReleaser(deps: ReconcilerDeps): Reconciler<Pod> {
       if (owner?.kind === "Job") {
         const ref = { namespace: pod.metadata.namespace, name: owner.name };
         const known = informers.of(Job).get(ref);
-        if (known?.metadata.uid === owner.uid && !isOver(known)) return;
+        if (known?.metadata.uid === owner.uid && !isFinished(known.status)) return;
         // The informer may not show a new job yet.
         const job = await client.get(Job, ref, { signal }).catch(ignoreNotFound);
-        if (job?.metadata.uid === owner.uid && (!isOurs(job) || !isOver(job))) return;
+        if (job?.metadata.uid === owner.uid && (!isOurs(job) || !isFinished(job.status))) return;
       }
       await releasePod(deps, pod, signal);
     },
   };
 }
-
-const isOver = ({ status }: Job): boolean => isFinished(trueConditions(status));
 
 const keysOf = (pods: { by(index: string, key: string): Pod[] }, { metadata }: Job): Wake[] =>
   pods

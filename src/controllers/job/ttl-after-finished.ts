@@ -1,5 +1,5 @@
 import { Job } from "#api/batch/job.ts";
-import { isFinished, trueConditions } from "#api/batch/job-status.ts";
+import { endOf } from "#api/batch/job-status.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 
@@ -32,10 +32,7 @@ function leftOf(job: Job, nowMs: number): number | undefined {
 /** Undefined if the job has not finished, lives for ever, or is being deleted. */
 function expiresAtMs({ metadata, spec, status }: Job): number | undefined {
   if (spec.ttlSecondsAfterFinished === undefined || metadata.deletionTimestamp) return undefined;
-  if (!isFinished(trueConditions(status))) return undefined;
-  const end = status.conditions?.find(
-    ({ type, status }) => status === "True" && (type === "Complete" || type === "Failed"),
-  );
+  const end = endOf(status);
   if (!end?.lastTransitionTime) return undefined;
   return Date.parse(end.lastTransitionTime) + spec.ttlSecondsAfterFinished * 1000;
 }

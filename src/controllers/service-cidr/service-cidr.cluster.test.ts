@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Service } from "#api/core/service.ts";
 import { findCondition } from "#api/meta/condition.ts";
-import { IPAddress } from "#api/networking/ip-address.ts";
 import { ServiceCIDR } from "#api/networking/service-cidr.ts";
 import { isNotFound } from "#api/status.ts";
-import { chaosSeeds, startChaos } from "#testing/chaos/chaos.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 
 const name = "more";
@@ -35,24 +33,3 @@ test("a range becomes ready, and stays for as long as a service has one of its a
   assert.deepEqual([status, reason], ["False", "Terminating"]);
   await assert.rejects(cluster.client.get(ServiceCIDR, { name }), isNotFound);
 });
-
-for (const seed of chaosSeeds(3)) {
-  test(`a range goes only after its addresses, despite crashes and conflicts (seed ${seed})`, async () => {
-    await using cluster = await startChaos(seed);
-    await cluster.client.create(ServiceCIDR, { metadata: { name }, spec: { cidrs: ["10.20.0.0/24"] } });
-    await cluster.settle();
-    await cluster.client.create(Service, { metadata, spec: { clusterIP: "10.20.0.7", ports: [{ port: 80 }] } });
-    let isEarly = false;
-    cluster.informers.of(ServiceCIDR).subscribe(({ type }) => {
-      if (type === "delete") isEarly ||= cluster.informers.of(IPAddress).get({ name: "10.20.0.7" }) !== undefined;
-    });
-
-    await cluster.client.delete(ServiceCIDR, { name });
-    await cluster.settle();
-    await cluster.client.delete(Service, metadata);
-    await cluster.settle();
-
-    assert.equal(isEarly, false);
-    await assert.rejects(cluster.client.get(ServiceCIDR, { name }), isNotFound);
-  });
-}

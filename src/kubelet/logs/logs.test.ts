@@ -16,7 +16,7 @@ const sample = [
   `${at(4)} stdout F `,
 ].join("\n");
 
-suite("logs", { timeout: 20_000 }, () => {
+suite("logs", { timeout: 120_000 }, () => {
   let dir: string;
   let path: string;
   beforeEach(async () => {

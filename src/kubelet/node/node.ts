@@ -1,7 +1,7 @@
 import { Node, type NodeStatus, type Taint } from "#api/core/node.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
-import { hostnameLabel } from "#api/well-known.ts";
+import { hostnameLabel, managedAttachAnnotation } from "#api/well-known.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import type { ContainerRuntime, RuntimeVersion } from "#kubelet/runtime/runtime.ts";
@@ -125,7 +125,7 @@ async function register(deps: NodeDeps, signal: AbortSignal): Promise<Node> {
     "kubernetes.io/os": machine.operatingSystem,
     ...deps.labels,
   };
-  const annotations = { "volumes.kubernetes.io/controller-managed-attach-detach": "true" };
+  const annotations = { [managedAttachAnnotation]: "true" };
   const spec = {
     ...(taints.length > 0 ? { taints: [...taints] } : {}),
     ...(podCidrs[0] ? { podCIDR: podCidrs[0], podCIDRs: [...podCidrs] } : {}),
@@ -164,19 +164,24 @@ async function report(deps: NodeDeps, node: Node, status: NodeStatus, signal: Ab
   } catch (error) {
     if (isConflict(error)) {
       const fresh = await client.get(Node, { name: nodeName }, { signal });
-      return await report(deps, fresh, { ...status, ...keptFrom(fresh, status) }, signal);
+      return await report(deps, fresh, withOthers(fresh, status), signal);
     }
     if (isNotFound(error)) return await register(deps, signal);
     throw error;
   }
 }
 
-/** The parts of a node's status that others write. */
-const keptFrom = ({ status }: Node, own: NodeStatus): Partial<NodeStatus> => ({
-  capacity: { ...extendedOf(status.capacity), ...own.capacity },
-  allocatable: { ...extendedOf(status.allocatable), ...own.allocatable },
-  ...(status.volumesAttached ? { volumesAttached: status.volumesAttached } : {}),
-});
+/** Our status with the parts that others write: extended resources, and the volumes of CSI drivers. */
+function withOthers({ status }: Node, { volumesAttached: _a, volumesInUse: _u, ...own }: NodeStatus): NodeStatus {
+  const { volumesAttached, volumesInUse } = status;
+  return {
+    ...own,
+    capacity: { ...extendedOf(status.capacity), ...own.capacity },
+    allocatable: { ...extendedOf(status.allocatable), ...own.allocatable },
+    ...(volumesAttached ? { volumesAttached } : {}),
+    ...(volumesInUse ? { volumesInUse } : {}),
+  };
+}
 
 function recordConditionEvents(
   { events, nodeName }: NodeDeps,

@@ -1,7 +1,13 @@
+import { ignoreNotFound } from "#api/status.ts";
+import { CSIDriver } from "#api/storage/csi-driver.ts";
+import type { Client } from "#client/client.ts";
 import { DeviceManager, deviceApiVersion } from "#kubelet/resources/devices.ts";
-import { csiPersistent, csiVolume } from "#kubelet/volumes/csi/csi.ts";
+import { type CsiDeps, csiPersistent, csiVolume } from "#kubelet/volumes/csi/csi.ts";
 import { CsiDrivers } from "#kubelet/volumes/csi/csi-drivers.ts";
+import { CsiNodeReport } from "#kubelet/volumes/csi/csi-node.ts";
+import { VolumesInUse } from "#kubelet/volumes/csi/volumes-in-use.ts";
 import type { FurtherPlugins } from "#kubelet/volumes/volumes.ts";
+import { backoffMs } from "#lib/async/backoff.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { aborted, runTogether } from "#lib/async/tasks.ts";
 import type { Log } from "#lib/process/log.ts";
@@ -9,6 +15,9 @@ import { type PluginHandler, watchPlugins } from "./registration.ts";
 
 export interface NodePluginsOptions {
   readonly dataDir: string;
+  readonly nodeName: string;
+  /** Acts as this node. */
+  readonly client: Client;
   readonly clock: Clock;
   readonly log: Log;
   /** The number of devices may have changed. */
@@ -26,22 +35,53 @@ export async function openNodePlugins(options: NodePluginsOptions): Promise<Node
   const { dataDir, clock, log } = options;
   const dir = `${dataDir}/device-plugins`;
   const devices = await DeviceManager.open({ dir, clock, log, onChange: options.devicesChanged });
-  const drivers = new CsiDrivers(clock);
-  // CSIDriver objects are not read: most drivers of ephemeral volumes want the pod's name, so all drivers get it.
-  const settings = async () => ({ podInfoOnMount: true });
-  const csi = { drivers, stagingDir: `${dataDir}/plugins/kubernetes.io/csi`, settings };
+  const csi = openCsi(options);
   return {
     devices,
     volumes: { volumes: [csiVolume(csi)], persistent: [csiPersistent(csi)] },
     async run(signal) {
-      const handlers = { CSIPlugin: csiHandler(drivers), DevicePlugin: deviceHandler(devices, signal) };
-      using _drivers = drivers;
+      const handlers = { CSIPlugin: csiHandler(csi, log), DevicePlugin: deviceHandler(devices, signal) };
+      using _drivers = csi.drivers;
       await runTogether(signal, [
         (ended) => serveDevices({ devices, socket: `${dir}/kubelet.sock`, log }, ended),
         (ended) => watchPlugins({ dir: `${dataDir}/plugins_registry`, handlers, clock, log }, ended),
+        (ended) => startReports(csi, clock, ended),
       ]);
     },
   };
+}
+
+/** What the node does with CSI drivers, and what it tells about them. */
+interface Csi extends CsiDeps {
+  readonly inUse: VolumesInUse;
+  readonly report: CsiNodeReport;
+}
+
+function openCsi({ dataDir, client, nodeName, clock }: NodePluginsOptions): Csi {
+  return {
+    drivers: new CsiDrivers(clock),
+    stagingDir: `${dataDir}/plugins/kubernetes.io/csi`,
+    inUse: new VolumesInUse({ client, nodeName, clock, podsDir: `${dataDir}/pods` }),
+    report: new CsiNodeReport({ client, nodeName }),
+    settings: async (name) => (await client.get(CSIDriver, { name }).catch(ignoreNotFound))?.spec,
+  };
+}
+
+const reportRetry = { baseMs: 500, maxMs: 30_000 };
+
+/** Creates the CSINode, and says which volumes are still in use. Tried again until the node is registered. */
+async function startReports({ inUse, report }: Csi, clock: Clock, signal: AbortSignal): Promise<void> {
+  for (let tries = 1; !signal.aborted; tries++) {
+    try {
+      await report.create();
+      await inUse.load();
+      await inUse.report();
+      break;
+    } catch {
+      await clock.sleep(backoffMs(tries, reportRetry), signal).catch(() => {});
+    }
+  }
+  await aborted(signal);
 }
 
 /** The kernel's limit for the path of a unix socket. */
@@ -60,9 +100,15 @@ async function serveDevices({ devices, socket, log }: Serving, signal: AbortSign
   await aborted(signal);
 }
 
-const csiHandler = (drivers: CsiDrivers): PluginHandler => ({
-  register: async ({ name, endpoint }) => void (await drivers.register(name, endpoint)),
-  unregister: ({ name }) => drivers.unregister(name),
+const csiHandler = ({ drivers, report }: Csi, log: Log): PluginHandler => ({
+  async register({ name, endpoint }) {
+    const { node } = await drivers.register(name, endpoint);
+    await report.add(name, node);
+  },
+  unregister({ name }) {
+    drivers.unregister(name);
+    report.remove(name).catch((error: unknown) => log.warn("could not report that a driver is gone", { name, error }));
+  },
 });
 
 const deviceHandler = (devices: DeviceManager, signal: AbortSignal): PluginHandler => ({

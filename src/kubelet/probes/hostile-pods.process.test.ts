@@ -37,7 +37,7 @@ async function startFlood(start: string | Buffer, block: Buffer) {
 const many = (text: string): Buffer => Buffer.from(text.repeat(1000), "latin1");
 const ok = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-suite("an HTTP probe of a hostile pod", { timeout: 30_000 }, () => {
+suite("an HTTP probe of a hostile pod", { timeout: 120_000 }, () => {
   const floods = [
     { name: "early hints", start: "", block: many("HTTP/1.1 103 Early Hints\r\n\r\n"), output: /too many 1xx/ },
     { name: "100s", start: "", block: many("HTTP/1.1 100 Continue\r\n\r\n"), output: /too many 1xx/ },
@@ -119,7 +119,7 @@ const eight = [0, 0, 0, 0, 0, 0, 0, 0];
 /** `:status: 103`, not in the table: a literal with an indexed name. */
 const hints = [0x08, 3, 0x31, 0x30, 0x33];
 
-suite("a gRPC probe of a hostile pod", { timeout: 30_000 }, () => {
+suite("a gRPC probe of a hostile pod", { timeout: 120_000 }, () => {
   const floods = [
     { name: "WINDOW_UPDATE", block: h2(frame.windowUpdate, [0, 0, 0, 1]) },
     { name: "SETTINGS", block: h2(frame.settings) },

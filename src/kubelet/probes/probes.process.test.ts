@@ -2,20 +2,21 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import http from "node:http";
 import http2 from "node:http2";
-import net, { type AddressInfo } from "node:net";
+import { type AddressInfo } from "node:net";
 import { after, before, suite, test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { build } from "#testing/build.ts";
+import { freePort } from "#testing/peers/free-ports.ts";
 import { firstVerdict, judge } from "./judge.ts";
 import { type HttpCheck, realNetwork } from "./network.ts";
 import { resolvePort } from "./run-probe.ts";
 
-const limits = { clock: systemClock, timeoutMs: 2000, signal: neverAborted };
+const limits = { clock: systemClock, timeoutMs: 60_000, signal: neverAborted };
 const host = "127.0.0.1";
 
-suite("probes of real servers", { timeout: 20_000 }, () => {
+suite("probes of real servers", { timeout: 120_000 }, () => {
   let port: number;
   let grpcPort: number;
   let seen: http.IncomingHttpHeaders = {};
@@ -85,10 +86,7 @@ suite("probes of real servers", { timeout: 20_000 }, () => {
   test("http: a bad answer, a timeout, and a closed port", async () => {
     const bad = await realNetwork.http(check("/bad"), limits);
     const slow = await realNetwork.http(check("/slow"), { ...limits, timeoutMs: 50 });
-    const free = net.createServer().listen(0, host);
-    await once(free, "listening");
-    const { port: closed } = free.address() as AddressInfo;
-    free.close();
+    const closed = await freePort();
     const none = await realNetwork.http(check("/x", { port: closed }), limits);
 
     assert.equal(bad.output, "HTTP probe failed with statuscode: 503");

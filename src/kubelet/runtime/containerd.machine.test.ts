@@ -25,7 +25,7 @@ import type { ContainerConfig, RuntimeEvent, SandboxConfig } from "./runtime.ts"
 const busybox = "orlop.test/busybox:1";
 const base = { clock: systemClock, log: silentLog };
 
-suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () => {
+suite("ContainerdRuntime, on a containerd of its own", { timeout: 300_000 }, () => {
   let dataDir: string;
   let bridge: string;
   let containerd: Containerd;
@@ -101,7 +101,8 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     await using pod = await aPod("whole-life");
     const { sandbox, sandboxId } = pod;
     const status = await runtime.sandboxStatus(sandboxId);
-    const script = "echo hello $WHO; echo bad >&2; trap 'exit 7' TERM; while :; do sleep 0.1; done";
+    // Its last line says that it handles SIGTERM.
+    const script = "trap 'exit 7' TERM; echo hello $WHO; echo bad >&2; while :; do sleep 0.1; done";
     const config = aContainer(["sh", "-c", script]);
     const id = await pod.create(config);
     await runtime.startContainer(id);
@@ -120,9 +121,9 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     assert.equal(result.exitCode, 3);
     await assert.rejects(runtime.execSync(id, ["sleep", "60"], { timeoutMs: 1 }), /DEADLINE|timed out|timeout/i);
 
-    const log = await readFile(`${sandbox.logDirectory}/${config.logPath}`, "utf8");
-    assert.match(log, / stdout F hello world\n/);
-    assert.match(log, / stderr F bad\n/);
+    const log = () => readFile(`${sandbox.logDirectory}/${config.logPath}`, "utf8");
+    await until(async () => / stdout F hello world\n/.test(await log()));
+    await until(async () => / stderr F bad\n/.test(await log()));
 
     const streams = { stdin: false, stdout: true, stderr: true, tty: false };
     const url = await runtime.execUrl(id, { command: ["echo", "streamed"], ...streams });
@@ -136,7 +137,7 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     assert((await runtime.imageFilesystems()).length > 0);
 
     await runtime.updateResources(id, { cpuShares: 512, memoryLimitBytes: 64 << 20 });
-    await runtime.stopContainer(id, 10_000);
+    await runtime.stopContainer(id, 60_000);
     const ended = await runtime.containerStatus(id);
     assert.deepEqual([ended?.state, ended?.exitCode, ended?.reason], ["exited", 7, "Error"]);
 

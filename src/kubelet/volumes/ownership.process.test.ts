@@ -8,7 +8,7 @@ import { Place } from "#lib/fs/place.ts";
 import { walkBelow } from "#lib/fs/walk.ts";
 import { giveToGroup } from "./ownership.ts";
 
-suite("walkBelow()", { timeout: 60_000 }, () => {
+suite("walkBelow()", { timeout: 120_000 }, () => {
   let dir: string;
   beforeEach(async () => {
     dir = await mkdtemp(`${tmpdir()}/orlop-walk-`);

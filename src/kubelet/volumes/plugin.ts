@@ -87,8 +87,6 @@ export interface PersistentSource {
   readonly accessModes?: readonly string[];
   readonly mountOptions?: readonly string[];
   readonly volumeMode?: string;
-  /** The result of attaching the volume to this node, which its driver needs. */
-  readonly publishContext?: Readonly<Record<string, string>>;
 }
 export interface CsiSource {
   readonly driver: string;

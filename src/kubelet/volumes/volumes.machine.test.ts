@@ -32,7 +32,7 @@ const base64 = (text: string) => Buffer.from(text).toString("base64");
 const file = (text: string, mode = 0o644) => ({ content: { text, encoding: "utf8" as const }, mode });
 const modeOf = async (path: string) => (await stat(path)).mode & 0o7777;
 
-suite("volumes", { timeout: 30_000 }, () => {
+suite("volumes", { timeout: 300_000 }, () => {
   let dir: string;
   let context: PodContext;
   const configMaps = new Map<string, Partial<ConfigMap>>();

@@ -18,7 +18,7 @@ test("makeDirectory() makes every missing directory with its mode, even if two c
   for (const each of ["a", "a/b", "a/b/c"]) assert.equal(statSync(path.join(temp, each)).mode & 0o777, mode);
 });
 
-test("makeDirectory() returns an error where no directory can be made", { timeout: 5_000 }, async () => {
+test("makeDirectory() returns an error where no directory can be made", { timeout: 120_000 }, async () => {
   const file = path.join(temp, "file");
   writeFileSync(file, "");
 

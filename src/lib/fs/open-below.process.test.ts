@@ -11,7 +11,7 @@ import { LeadsOut, openBelow, readOwnFile, readRegularFile } from "./open-below.
 
 const maxBytes = 100;
 
-suite("openBelow()", { timeout: 20_000 }, () => {
+suite("openBelow()", { timeout: 120_000 }, () => {
   let dir: string;
   const read = async (path: string) => {
     await using place = await openBelow(`${dir}/root`, path);

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, suite, test } from "node:test";
 import { mount, unmountUnder } from "./mounts.ts";
 import { removeTree } from "./remove-tree.ts";
 
-suite("removeTree()", { timeout: 30_000 }, () => {
+suite("removeTree()", { timeout: 300_000 }, () => {
   let dir: string;
   beforeEach(async () => {
     dir = await mkdtemp(`${tmpdir()}/orlop-remove-`);

@@ -13,7 +13,7 @@ async function collect(connection: WebSocketConnection): Promise<WebSocketMessag
 const textsOf = (messages: readonly WebSocketMessage[]) =>
   messages.map(({ isText, data }) => [isText, data.toString()] as const);
 
-suite("WebSocketConnection", { timeout: 20_000 }, () => {
+suite("WebSocketConnection", { timeout: 120_000 }, () => {
   test("carries messages both ways and closes on both sides", async () => {
     const { client, server } = await webSocketPair();
     const heard = collect(client);
@@ -96,7 +96,7 @@ async function rawClient(protocol = "x"): Promise<{ server: WebSocketConnection;
   return { server, wire, head: String(wire.read()) };
 }
 
-suite("a hostile WebSocket client", { timeout: 20_000 }, () => {
+suite("a hostile WebSocket client", { timeout: 120_000 }, () => {
   const overLimit = [
     {
       name: "fragments without an end",

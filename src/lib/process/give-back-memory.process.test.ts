@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { heldBufferBytes } from "#testing/held-buffers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { findMallocTrim, giveBackMemory } from "./give-back-memory.ts";
+import { findMallocTrim, giveBackMemory, ownUsage } from "./give-back-memory.ts";
 
 test("findMallocTrim() returns memory that was freed between live buffers", () => {
   const trim = findMallocTrim();
@@ -22,7 +22,7 @@ test("findMallocTrim() returns memory that was freed between live buffers", () =
 
 const MiB = 1 << 20;
 /** Runs it on a virtual clock; `usage` says what the process has used by then, in MiB and in milliseconds. */
-async function runFor(ms: number, usage: (now: number) => [residentMiB: number, cpuMs: number], trimMs = 0) {
+async function runFor(ms: number, usage: (now: number) => [residentMiB: number, busyMs: number], trimMs = 0) {
   const clock = createVirtualClock(0);
   const stop = new AbortController();
   const done: string[] = [];
@@ -38,8 +38,8 @@ async function runFor(ms: number, usage: (now: number) => [residentMiB: number, 
         spentMs += trimMs;
       },
       usage: () => {
-        const [residentMiB, cpuMs] = usage(clock.now());
-        return { residentBytes: residentMiB * MiB, cpuMs };
+        const [residentMiB, busyMs] = usage(clock.now());
+        return { residentBytes: residentMiB * MiB, busyMs };
       },
     },
     stop.signal,
@@ -67,6 +67,17 @@ test("giveBackMemory() collects the garbage of a busy time as soon as the proces
 
   const collections = done.filter((what) => what.startsWith("collect"));
   assert.deepEqual(collections, ["collect 61", "collect 76", "collect 91"]);
+});
+
+test("ownUsage() counts a turn that waits for the processor as busy", async () => {
+  const before = ownUsage().busyMs;
+  const cpu = process.cpuUsage();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  await new Promise((resolve) => setImmediate(resolve));
+
+  const { user, system } = process.cpuUsage(cpu);
+  const busyMs = ownUsage().busyMs - before;
+  assert(busyMs > (user + system) / 1000, `${busyMs} ms`);
 });
 
 test("giveBackMemory() trims less often when it takes long and others wait meanwhile", async () => {

@@ -4,7 +4,7 @@ import { collectGarbage, shrinkHeap } from "./collect-garbage.ts";
 /** By then, whatever only the start needed is garbage. */
 const startedMs = 1000;
 const pauseMs = 15_000;
-/** A process that used less than this share of a processor since the last look is idle, so nobody waits for it. */
+/** A process whose event loop was busy for a smaller share of the time since the last look is idle, so nobody waits for it. */
 const idleShare = 0.2;
 /** An idle process with so much more memory than before has garbage of a busy time. */
 const grownBytes = 32 << 20;
@@ -19,8 +19,8 @@ const maxPauseMs = 50_000;
 
 export interface Usage {
   readonly residentBytes: number;
-  /** Processor time since the start. */
-  readonly cpuMs: number;
+  /** How long the event loop has been busy, or has waited for a processor, since the start. */
+  readonly busyMs: number;
 }
 
 export interface MemoryDeps {
@@ -58,7 +58,7 @@ class MemoryKeeper {
   readonly #trim: () => void;
   /** What it held after the last collection. */
   #keptBytes: number;
-  #cpuMs: number;
+  #busyMs: number;
   #collections = 0;
   #trimsAtMs = 0;
 
@@ -68,12 +68,12 @@ class MemoryKeeper {
     this.#usage = usage;
     this.#trim = trim;
     this.#keptBytes = usage().residentBytes;
-    this.#cpuMs = usage().cpuMs;
+    this.#busyMs = usage().busyMs;
   }
 
   async look(): Promise<void> {
-    const { residentBytes, cpuMs } = this.#usage();
-    const isIdle = cpuMs - this.#cpuMs < idleShare * pauseMs;
+    const { residentBytes, busyMs } = this.#usage();
+    const isIdle = busyMs - this.#busyMs < idleShare * pauseMs;
     if (residentBytes > this.#keptBytes + grownBytes) this.#collections = collections;
     const collects = isIdle && this.#collections > 0;
     if (collects) {
@@ -82,7 +82,7 @@ class MemoryKeeper {
     }
     if (isIdle || this.#clock.now() >= this.#trimsAtMs) this.#trimNow();
     const now = this.#usage();
-    this.#cpuMs = now.cpuMs;
+    this.#busyMs = now.busyMs;
     if (collects || now.residentBytes < this.#keptBytes) this.#keptBytes = now.residentBytes;
   }
 
@@ -94,9 +94,8 @@ class MemoryKeeper {
   }
 }
 
-function ownUsage(): Usage {
-  const { user, system } = process.cpuUsage();
-  return { residentBytes: process.memoryUsage.rss(), cpuMs: (user + system) / 1000 };
+export function ownUsage(): Usage {
+  return { residentBytes: process.memoryUsage.rss(), busyMs: performance.eventLoopUtilization().active };
 }
 
 /** The C library's own; undefined if it has none, or if this Node cannot call it. Then malloc alone decides. */

@@ -56,7 +56,7 @@ const cases: { name: string; spec: Spec; fits: boolean }[] = [
 ];
 for (const { name, spec, fits } of cases) {
   test(`NodeAffinity ${name}`, () => {
-    const verdict = judge(nodeAffinity, makePod("p", spec), snapshotOf([node]), "a");
+    const verdict = judge(nodeAffinity(), makePod("p", spec), snapshotOf([node]), "a");
 
     const refusal = { reasons: ["node(s) didn't match Pod's node affinity/selector"], isFinal: true };
     assert.deepEqual(verdict, fits ? undefined : refusal);
@@ -64,7 +64,7 @@ for (const { name, spec, fits } of cases) {
 }
 
 test("NodeAffinity names the only nodes that can fit", () => {
-  const candidates = (spec: Spec) => nodeAffinity.candidates?.(makePod("p", spec));
+  const candidates = (spec: Spec) => nodeAffinity().candidates?.(makePod("p", spec));
 
   assert.equal(candidates({}), undefined);
   assert.equal(candidates(required(label("disk", "Exists"))), undefined);
@@ -87,8 +87,8 @@ test("NodeAffinity prefers nodes by the weight of the matching terms", () => {
     makeNode("both", { labels: { disk: "ssd", zone: "z1" } }),
   ];
 
-  assert.deepEqual(scoresOf(nodeAffinity, pod, snapshotOf(nodes)), [0, 25, 100]);
-  assert.deepEqual(scoresOf(nodeAffinity, makePod("p"), snapshotOf(nodes)), [0, 0, 0]);
+  assert.deepEqual(scoresOf(nodeAffinity(), pod, snapshotOf(nodes)), [0, 25, 100]);
+  assert.deepEqual(scoresOf(nodeAffinity(), makePod("p"), snapshotOf(nodes)), [0, 0, 0]);
 });
 
 test("NodeAffinity waits for a node that begins to match", () => {
@@ -96,7 +96,7 @@ test("NodeAffinity waits for a node that begins to match", () => {
   const plain = makeNode("a");
   const helps = (object: typeof node, previous?: typeof node) => {
     const change = previous ? "updated" : "created";
-    return nodeAffinity.retryOn?.node?.(pod, { kind: "Node", change, object, previous, info: undefined });
+    return nodeAffinity().retryOn?.node?.(pod, { kind: "Node", change, object, previous, info: undefined });
   };
 
   assert.equal(helps(node), true);

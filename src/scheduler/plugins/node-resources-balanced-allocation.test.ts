@@ -19,6 +19,6 @@ for (const { name, wants, used, has = { cpu: "4", memory: "8Gi" }, score } of ca
     const snapshot = snapshotOf([makeNode("a", { status: { allocatable: { ...has, pods: "9" } } })], [there]);
     const pod = makePod("p", { containers: [asking(wants)] });
 
-    assert.deepEqual(scoresOf(nodeResourcesBalancedAllocation, pod, snapshot), [score]);
+    assert.deepEqual(scoresOf(nodeResourcesBalancedAllocation(), pod, snapshot), [score]);
   });
 }

@@ -1,14 +1,23 @@
+import { type BalancedAllocationArgs, type ResourceSpec } from "../args/plugin-args.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 import { maxScore } from "../normalize.ts";
-import { type Resources, requestOf } from "../resources.ts";
+import { type PodRequest, type Resources, requestOf } from "../resources.ts";
+import { areUsual } from "../scoring/amounts.ts";
+import { balanceOf } from "../scoring/balance.ts";
 
-/** Prefers nodes on which the pod brings the used fractions of CPU and memory closer together. */
-export const nodeResourcesBalancedAllocation: SchedulerPlugin = {
+/** Prefers nodes on which the pod brings the used fractions of CPU and memory, or of other resources, closer together. */
+export const nodeResourcesBalancedAllocation = ({ resources }: BalancedAllocationArgs = {}): SchedulerPlugin => ({
   name: "NodeResourcesBalancedAllocation",
   weight: 1,
 
   looksAt: (pod) => requestOf(pod).id,
 
+  ...(areUsual(resources) ? usualHooks : hooksFor(resources ?? [])),
+});
+
+type Hooks = Required<Pick<SchedulerPlugin, "preScore" | "score">>;
+
+const usualHooks: Hooks = {
   /** A pod without requests does not change the balance. */
   preScore(pod) {
     const { requests } = requestOf(pod);
@@ -19,10 +28,26 @@ export const nodeResourcesBalancedAllocation: SchedulerPlugin = {
     const { milliCpu, memory } = state as Resources;
     const before = balance(requested.milliCpu, requested.memory, allocatable);
     const after = balance(requested.milliCpu + milliCpu, requested.memory + memory, allocatable);
-    // 75 if nothing changes, more if the node becomes better balanced, less if it becomes worse.
-    return half + Math.trunc((half + after - before) / 2);
+    return scoreOf(before, after);
   },
 };
+
+function hooksFor(resources: readonly ResourceSpec[]): Hooks {
+  const { asksForAny, around } = balanceOf(resources);
+  return {
+    preScore(pod) {
+      const request = requestOf(pod);
+      return asksForAny(request) ? request : undefined;
+    },
+    score(_pod, node, state) {
+      const { before, after } = around(node, state as PodRequest);
+      return scoreOf(before, after);
+    },
+  };
+}
+
+/** 75 if nothing changes, more if the node becomes better balanced, less if it becomes worse. */
+const scoreOf = (before: number, after: number): number => half + Math.trunc((half + after - before) / 2);
 
 const half = maxScore / 2;
 

@@ -70,7 +70,7 @@ for (const { name, wants, used, has, reasons, isFinal = false } of cases) {
   test(`NodeResourcesFit ${name}`, () => {
     const snapshot = snapshotOf([node(has)], [placed("there", used)]);
 
-    const verdict = judge(nodeResourcesFit, pod(wants), snapshot, "a");
+    const verdict = judge(nodeResourcesFit(), pod(wants), snapshot, "a");
 
     assert.deepEqual(verdict, reasons.length > 0 ? { reasons, isFinal } : undefined);
   });
@@ -88,7 +88,7 @@ for (const { name, wants, used, has, score } of scores) {
   test(`NodeResourcesFit scores ${name}`, () => {
     const snapshot = snapshotOf([node(has)], used ? [placed("there", used)] : []);
 
-    assert.deepEqual(scoresOf(nodeResourcesFit, pod(wants), snapshot), [score]);
+    assert.deepEqual(scoresOf(nodeResourcesFit(), pod(wants), snapshot), [score]);
   });
 }
 
@@ -98,7 +98,7 @@ test("NodeResourcesFit waits for a node with more of what is asked for, and enou
     const snapshot = snapshotOf([node(now)], [placed("there", used)]);
     const previous = before && node(before);
     const change = { kind: "Node", change: previous ? "updated" : "created", object: node(now), previous } as const;
-    return nodeResourcesFit.retryOn?.node?.(wants, { ...change, info: infoOf(snapshot, "a") });
+    return nodeResourcesFit().retryOn?.node?.(wants, { ...change, info: infoOf(snapshot, "a") });
   };
 
   assert.equal(helps(roomy, undefined), true);
@@ -115,7 +115,7 @@ test("NodeResourcesFit waits for a pod that leaves enough", () => {
     const info = infoOf(snapshot, "a");
     const object = placed("left", {});
     const change = { kind: "Pod", change: "deleted", object, info, freesRoom: true } as const;
-    return nodeResourcesFit.retryOn?.pod?.(pod({ cpu: "3" }), change);
+    return nodeResourcesFit().retryOn?.pod?.(pod({ cpu: "3" }), change);
   };
 
   assert.equal(helps({ cpu: "1" }), true);

@@ -1,48 +1,88 @@
+import { isExtendedResource } from "#api/core/container/resource-list.ts";
 import { type Node } from "#api/core/node.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
+import { type NodeResourcesFitArgs } from "../args/plugin-args.ts";
 import { fits, type SchedulerPlugin } from "../framework.ts";
 import { maxScore } from "../normalize.ts";
 import { type PodRequest, type Resources, requestOf, resourcesOf } from "../resources.ts";
+import { areUsual } from "../scoring/amounts.ts";
+import { scoreByStrategy } from "../scoring/strategies.ts";
 import { type NodeInfo } from "../snapshot.ts";
 
-/** Requires enough free resources, and prefers the node with the most left. */
-export const nodeResourcesFit: SchedulerPlugin = {
-  name: "NodeResourcesFit",
-  weight: 1,
-  retryOn: {
-    node(pod, { change, object, previous, info }) {
-      if (change === "deleted" || !info || missingOn(requestOf(pod).requests, info).length > 0) return false;
-      return !previous || offersMore(requestOf(pod).requests, object, previous);
+/** Requires enough free resources, and prefers nodes by how much of them would be left. */
+export function nodeResourcesFit(args: NodeResourcesFitArgs = {}): SchedulerPlugin {
+  const needed = withoutIgnored(args);
+  const needs = (pod: Pod): Resources => needed(requestOf(pod));
+  return {
+    name: "NodeResourcesFit",
+    weight: 1,
+    retryOn: {
+      node(pod, { change, object, previous, info }) {
+        if (change === "deleted" || !info || missingOn(needs(pod), info).length > 0) return false;
+        return !previous || offersMore(needs(pod), object, previous);
+      },
+      /** Only what is free on the node now counts, whichever pod left. */
+      pod: (pod, { info }) => info !== undefined && missingOn(needs(pod), info).length === 0,
     },
-    /** Only what is free on the node now counts, whichever pod left. */
-    pod: (pod, { info }) => info !== undefined && missingOn(requestOf(pod).requests, info).length === 0,
-  },
 
-  looksAt: (pod) => requestOf(pod).id,
+    looksAt: (pod) => requestOf(pod).id,
 
-  preFilter: (pod) => requestOf(pod),
+    preFilter: needs,
 
-  filter(_pod, info, state) {
-    const { requests } = state as PodRequest;
-    if (hasRoom(requests, info)) return fits;
-    return { reasons: missingOn(requests, info), isFinal: exceeds(requests, info.allocatable) };
-  },
+    filter(_pod, info, state) {
+      const requests = state as Resources;
+      if (hasRoom(requests, info)) return fits;
+      return { reasons: missingOn(requests, info), isFinal: exceeds(requests, info.allocatable) };
+    },
 
-  preScore: (pod) => requestOf(pod),
+    preScore: (pod) => requestOf(pod),
+    score: scoreOf(args),
+  };
+}
 
-  /**
-   * Least allocated: the mean fraction of CPU and memory that would be left. Resources that a node lacks are left out.
-   */
-  score(_pod, { allocatable, nonZero: used }, state) {
-    const { nonZero } = state as PodRequest;
-    const hasCpu = allocatable.milliCpu > 0;
-    const hasMemory = allocatable.memory > 0;
-    if (!hasCpu && !hasMemory) return 0;
-    const cpu = hasCpu ? leftShare(used.milliCpu + nonZero.milliCpu, allocatable.milliCpu) : 0;
-    const memory = hasMemory ? leftShare(used.memory + nonZero.memory, allocatable.memory) : 0;
-    return hasCpu && hasMemory ? Math.floor((cpu + memory) / 2) : cpu + memory;
-  },
+type Score = NonNullable<SchedulerPlugin["score"]>;
+
+function scoreOf({ scoringStrategy }: NodeResourcesFitArgs): Score {
+  if (!scoringStrategy) return leastAllocated;
+  const { type, resources } = scoringStrategy;
+  if (type === "LeastAllocated" && areUsual(resources)) return leastAllocated;
+  const score = scoreByStrategy(scoringStrategy);
+  return (_pod, node, state) => score(node, state as PodRequest);
+}
+
+/** The mean fraction of CPU and memory that would be left. Resources that a node lacks are left out. */
+const leastAllocated: Score = (_pod, { allocatable, nonZero: used }, state) => {
+  const { nonZero } = state as PodRequest;
+  const hasCpu = allocatable.milliCpu > 0;
+  const hasMemory = allocatable.memory > 0;
+  if (!hasCpu && !hasMemory) return 0;
+  const cpu = hasCpu ? leftShare(used.milliCpu + nonZero.milliCpu, allocatable.milliCpu) : 0;
+  const memory = hasMemory ? leftShare(used.memory + nonZero.memory, allocatable.memory) : 0;
+  return hasCpu && hasMemory ? Math.floor((cpu + memory) / 2) : cpu + memory;
 };
+
+/** What has to be free on a node. Extended resources that others look after may be left out. */
+function withoutIgnored({ ignoredResources = [], ignoredResourceGroups = [] }: NodeResourcesFitArgs) {
+  if (ignoredResources.length === 0 && ignoredResourceGroups.length === 0) {
+    return ({ requests }: PodRequest): Resources => requests;
+  }
+  const names = new Set(ignoredResources);
+  const groups = new Set(ignoredResourceGroups);
+  const isIgnored = (name: string) =>
+    isExtendedResource(name) && (names.has(name) || groups.has(name.slice(0, name.indexOf("/"))));
+  // Pods from one template share their request.
+  const known = new WeakMap<PodRequest, Resources>();
+  return (request: PodRequest): Resources => {
+    let needed = known.get(request);
+    if (!needed) {
+      const scalar = new Map([...request.requests.scalar].filter(([name]) => !isIgnored(name)));
+      needed = { ...request.requests, scalar };
+      known.set(request, needed);
+    }
+    return needed;
+  };
+}
 
 const leftShare = (used: number, of: number): number => (used > of ? 0 : Math.floor(((of - used) * maxScore) / of));
 

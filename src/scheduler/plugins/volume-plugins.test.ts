@@ -5,6 +5,8 @@ import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
+import { CSIDriver } from "#api/storage/csi-driver.ts";
+import { CSIStorageCapacity } from "#api/storage/csi-storage-capacity.ts";
 import { StorageClass } from "#api/storage/storage-class.ts";
 import { type Client } from "#client/client.ts";
 import { build } from "#testing/build.ts";
@@ -111,6 +113,54 @@ test("VolumeBinding gives one volume to one claim only, also before that is writ
   assert.equal(judge(world, podOf("by-hand-2"), snapshot, "b")?.reasons[0], noVolume);
   world.unreserve?.(podOf("by-hand"), "b");
   assert.equal(judge(world, podOf("by-hand-2"), snapshot, "b"), undefined);
+});
+
+test("VolumeBinding makes volumes only where the driver has reported enough storage", () => {
+  const provisioner = "disks.example.org";
+  const driver = (storageCapacity: boolean) =>
+    informers.put(CSIDriver, build(CSIDriver, { metadata: { name: provisioner }, spec: { storageCapacity } }));
+  informers.put(StorageClass, { metadata: { name: "sized" }, ...late, provisioner });
+  claim("sized", { storageClassName: "sized", resources: { requests: { storage: "10Gi" } } });
+  const room = (name: string, host: string | undefined, sizes: { capacity?: string; maximumVolumeSize?: string }) => {
+    const nodeTopology = host ? { nodeTopology: { matchLabels: { host } } } : {};
+    const metadata = { name, namespace: "kube-system" };
+    informers.put(CSIStorageCapacity, { metadata, storageClassName: "sized", ...nodeTopology, ...sizes });
+  };
+  const snapshot = snapshotOf(nodes);
+  const reasons = () => ["a", "b"].map((node) => judge(binding, podOf("sized"), snapshot, node)?.reasons[0]);
+  const noSpace = "node(s) did not have enough free storage";
+  const parts = () => JSON.stringify(binding.looksAt?.(podOf("sized")));
+
+  driver(false);
+  assert.deepEqual(reasons(), [undefined, undefined]);
+  driver(true);
+  assert.deepEqual(reasons(), [noSpace, noSpace]);
+  const before = parts();
+  room("of-a", "a", { capacity: "10Gi" });
+  assert.notEqual(parts(), before);
+  room("of-b", "b", { capacity: "100Gi", maximumVolumeSize: "9Gi" });
+  room("nowhere", undefined, { capacity: "100Gi" });
+  assert.deepEqual(reasons(), [undefined, noSpace]);
+  const matchExpressions = [{ key: "host", operator: "In" as const, values: ["b"] }];
+  informers.put(CSIStorageCapacity, {
+    metadata: { name: "by-expression", namespace: "kube-system" },
+    storageClassName: "sized",
+    nodeTopology: { matchExpressions },
+    capacity: "1Ti",
+  });
+  assert.deepEqual(reasons(), [undefined, undefined]);
+});
+
+test("a pod that waits for storage is tried again when there is more of it", () => {
+  const hintOf = (kind: string) => binding.retryOn?.objects?.find(({ resource }) => resource.kind === kind);
+  const put = (capacity: string) =>
+    informers.put(CSIStorageCapacity, { metadata: { name: "c", namespace }, storageClassName: "sized", capacity });
+  const grows = (before: string | undefined, after: string) => {
+    const previous = before === undefined ? undefined : put(before);
+    const change = { type: "put", object: put(after), previous, trace: undefined } as const;
+    return hintOf("CSIStorageCapacity")?.mayHelp(podOf("sized"), change);
+  };
+  assert.deepEqual([grows(undefined, "1Gi"), grows("1Gi", "2Gi"), grows("2Gi", "1Gi")], [true, true, false]);
 });
 
 test("VolumeBinding shares decisions between pods whose claims are alike, and only between them", () => {

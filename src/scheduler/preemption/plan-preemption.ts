@@ -10,6 +10,7 @@ import { bestCandidate, type Candidate, moreImportant } from "./rank.ts";
 import { WhatIf } from "./what-if.ts";
 
 export interface PreemptionDeps {
+  readonly limits?: CandidateLimits | undefined;
   readonly plugins: readonly SchedulerPlugin[];
   readonly snapshot: Snapshot;
   readonly nominations: Nominations;
@@ -22,9 +23,12 @@ export type Preemption =
   | { readonly node: string; readonly victims: readonly Nominated[] }
   | { readonly node: undefined; readonly message: string; readonly keepsNomination: boolean };
 
-/** Enough nodes to choose from: looking at all of a large cluster would take too long. */
-const minCandidates = 100;
-const candidateShare = 0.1;
+/** How many nodes are enough to choose from: looking at all of a large cluster would take too long. */
+export interface CandidateLimits {
+  readonly percentage: number;
+  readonly atLeast: number;
+}
+const defaultLimits: CandidateLimits = { percentage: 10, atLeast: 100 };
 
 const noVictims = rejectFinally("No preemption victims found for incoming pod");
 const notHelpful = rejectFinally("Preemption is not helpful for scheduling");
@@ -34,13 +38,36 @@ const notHelpful = rejectFinally("Preemption is not helpful for scheduling");
  * one node. Pods and nodes may change between two steps.
  */
 export function* planPreemption(deps: PreemptionDeps, preemptor: Nominated, rejections: Rejections): Steps<Preemption> {
+  const found = yield* findCandidates(deps, preemptor, rejections);
+  return "candidates" in found ? (bestCandidate(found.candidates) ?? noCandidate) : found;
+}
+
+/** Nodes on which it would help if pods ended; at least one. */
+export interface Candidates {
+  readonly candidates: readonly Candidate[];
+}
+type Refused = Extract<Preemption, { readonly node: undefined }>;
+
+export const noCandidate: Refused = {
+  node: undefined,
+  message: "no candidate node for preemption",
+  keepsNomination: false,
+};
+
+/** The same without the choice among the candidates. */
+export function* findCandidates(
+  deps: PreemptionDeps,
+  preemptor: Nominated,
+  rejections: Rejections,
+): Steps<Candidates | Refused> {
   const refusal = whyNotEligible(deps, preemptor, rejections);
   if (refusal !== undefined) return { node: undefined, message: refusal, keepsNomination: true };
   const { snapshot } = deps;
   if (!snapshot.hasPodsBelow(priorityOf(preemptor.pod))) return nobodyLower(snapshot, rejections);
   const possible = snapshot.nodes.filter(({ name }) => rejections.get(name)?.isFinal === false);
   const reasons = new Map<string, Rejection>(snapshot.nodes.map(({ name }) => [name, notHelpful]));
-  const wanted = Math.max(Math.floor(possible.length * candidateShare), minCandidates);
+  const { percentage, atLeast } = deps.limits ?? defaultLimits;
+  const wanted = Math.max(Math.floor((possible.length * percentage) / 100), atLeast);
   const start = Math.floor(deps.random() * possible.length);
   const candidates: Candidate[] = [];
   for (let n = 0; n < possible.length && !isEnough(candidates, wanted); n++) {
@@ -51,15 +78,14 @@ export function* planPreemption(deps: PreemptionDeps, preemptor: Nominated, reje
     else candidates.push(found);
     yield;
   }
-  const best = bestCandidate(candidates);
-  if (best) return best;
+  if (candidates.length > 0) return { candidates };
   return { node: undefined, message: explainRejections(reasons, reasons.size), keepsNomination: false };
 }
 
 /** Thousands of pods that are alike may wait, so this is explained once for them. */
-const explained = new WeakMap<Rejections, Preemption>();
+const explained = new WeakMap<Rejections, Refused>();
 
-function nobodyLower({ nodes }: Snapshot, rejections: Rejections): Preemption {
+function nobodyLower({ nodes }: Snapshot, rejections: Rejections): Refused {
   let refusal = explained.get(rejections);
   if (!refusal) {
     const reasons = nodes.map(({ name }) => [name, rejections.get(name)?.isFinal === false ? noVictims : notHelpful]);

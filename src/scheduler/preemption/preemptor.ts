@@ -7,8 +7,16 @@ import { type SchedulerPlugin } from "../framework.ts";
 import { type Snapshot } from "../snapshot.ts";
 import { Budgets } from "./budgets.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
-import { type Preemption, planPreemption } from "./plan-preemption.ts";
+import {
+  type CandidateLimits,
+  findCandidates,
+  noCandidate,
+  type Preemption,
+  type PreemptionDeps,
+  planPreemption,
+} from "./plan-preemption.ts";
 import { clearNominations, type PreemptDeps, preempt } from "./preempt.ts";
+import { bestCandidate, type Candidate } from "./rank.ts";
 
 export interface PreemptorDeps extends PreemptDeps {
   readonly plugins: readonly SchedulerPlugin[];
@@ -29,6 +37,14 @@ export interface Outcome {
   run(signal: AbortSignal): Promise<void>;
 }
 
+export interface Search {
+  readonly limits?: CandidateLimits | undefined;
+  /** Whether the pod still waits. */
+  isThere(): boolean;
+  /** Others have a say in which pods end. */
+  readonly screen?: ((candidates: readonly Candidate[]) => Promise<readonly Candidate[]>) | undefined;
+}
+
 /** Makes room for pods that fit nowhere, by ending less important ones. */
 export class Preemptor {
   readonly #deps: PreemptorDeps;
@@ -43,11 +59,15 @@ export class Preemptor {
    * Looks for room on the nodes that `rejections` names; the pod fits on none. Nothing else may be decided meanwhile. Returns
    * undefined if the pod has gone by then.
    */
-  async makeRoom(preemptor: Nominated, rejections: Rejections, isThere: () => boolean): Promise<Outcome | undefined> {
+  async makeRoom(
+    preemptor: Nominated,
+    rejections: Rejections,
+    { limits, isThere, screen }: Search,
+  ): Promise<Outcome | undefined> {
     const { nominations } = this.#deps;
     if (this.#isWaiting(preemptor.key)) return refused(stillWaiting, undefined);
     const budgets = new Budgets((namespace) => this.#deps.budgets.list(namespace));
-    const plan = await inSlices(planPreemption({ ...this.#deps, budgets }, preemptor, rejections));
+    const plan = await this.#plan({ ...this.#deps, budgets, limits }, preemptor, rejections, screen);
     if (!isThere()) return undefined;
     if (plan.node === undefined) {
       if (!plan.keepsNomination) nominations.delete(preemptor.key);
@@ -62,6 +82,18 @@ export class Preemptor {
     );
     const run = (signal: AbortSignal) => this.#run(preemptor, plan, { lesser: lesser.map(({ pod }) => pod), signal });
     return { message: "", nominate: plan.node, victims: plan.victims, run };
+  }
+
+  async #plan(
+    deps: PreemptionDeps,
+    preemptor: Nominated,
+    rejections: Rejections,
+    screen: Search["screen"],
+  ): Promise<Preemption> {
+    if (!screen) return await inSlices(planPreemption(deps, preemptor, rejections));
+    const found = await inSlices(findCandidates(deps, preemptor, rejections));
+    if (!("candidates" in found)) return found;
+    return bestCandidate(await screen(found.candidates)) ?? noCandidate;
   }
 
   /** The pod has a node, or is gone. */

@@ -6,14 +6,11 @@ import { type PodTerms, podTermsOf } from "./pod-terms.ts";
 /** A term that pods on nodes have, and how many of them are on which node. */
 export interface Holder {
   readonly term: AffinityTerm;
-  /** What one of these pods adds to the score of near nodes; undefined: it forbids them. */
-  readonly weight: number | undefined;
+  /** What one of these pods adds to the score of near nodes; `forbids`: it forbids them. */
+  readonly weight: number | "required" | "forbids";
   /** Slot → pods. */
   readonly counts: Map<number, number>;
 }
-
-/** A pod that must be near to others also makes their nodes a little better for them. */
-const requiredWeight = 1;
 
 /** The holders that concern pods with certain labels, among the first ones of the list. */
 interface Concerning {
@@ -39,8 +36,8 @@ export class Holders {
 
   add(pod: Pod, slot: number, sign: 1 | -1): void {
     const { near, apart, preferred }: PodTerms = podTermsOf(pod);
-    for (const term of apart) this.#count({ term, weight: undefined }, slot, sign);
-    for (const term of near) this.#count({ term, weight: requiredWeight }, slot, sign);
+    for (const term of apart) this.#count({ term, weight: "forbids" }, slot, sign);
+    for (const term of near) this.#count({ term, weight: "required" }, slot, sign);
     for (const weighted of preferred) this.#count(weighted, slot, sign);
     if (this.#unused > minUnused && this.#unused > this.#byKey.size / 2) this.#dropUnused();
   }

@@ -8,16 +8,22 @@ import { own } from "#lib/data/own.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { claimsOfPod, type DelayedClaim, type PodClaims } from "./pod-claims.ts";
 import { type Assignment, type Reservations } from "./reservations.ts";
+import { type StorageCapacity } from "./storage-capacity.ts";
 
 /** What volumes there are, and which of them are promised. */
 export interface VolumeWorld {
   readonly informers: Informers;
   readonly reservations: Reservations;
+  readonly capacity: StorageCapacity;
 }
+
+/** Why a claim would get nothing on a node, in upstream's words. */
+const noVolume = "node(s) didn't find available persistent volumes to bind";
+const noSpace = "node(s) did not have enough free storage";
 
 /** All that placement depends on, so that pods whose claims are alike share their results. */
 export function partsOf(world: VolumeWorld, pod: Pod): unknown {
-  const { informers, reservations } = world;
+  const { informers, reservations, capacity } = world;
   const claims = claimsOfPod(informers, pod);
   if (typeof claims === "string") return claims;
   const volumes = informers.of(PersistentVolume);
@@ -28,7 +34,8 @@ export function partsOf(world: VolumeWorld, pod: Pod): unknown {
       const { uid, resourceVersion } = storageClass.metadata;
       const hasVolumes = volumes.by("claim", key).length + volumes.by("available", classOfClaim(claim)).length > 0;
       // Volumes that exist make a difference between claims, and change.
-      return [node, uid, resourceVersion, hasVolumes && [key, volumes.revision, reservations.version]];
+      const present = hasVolumes && [key, volumes.revision, reservations.version];
+      return [node, uid, resourceVersion, present, capacity.partsOf(claim, storageClass)];
     }),
   ];
 }
@@ -40,16 +47,16 @@ function nodeOf({ informers, reservations }: VolumeWorld, { key, claim }: Pick<D
   return isThere ? name : reservations.nodeOf(key);
 }
 
-/** What the claims would get on a node; undefined if one of them would get nothing. */
-export function assign(world: VolumeWorld, { delayed }: PodClaims, node: Node): Assignment | undefined {
-  const { informers, reservations } = world;
+/** What the claims would get on a node, or why one of them would get nothing. */
+export function assign(world: VolumeWorld, { delayed }: PodClaims, node: Node): Assignment | string {
+  const { informers, reservations, capacity } = world;
   const volumes = informers.of(PersistentVolume);
   const matches: { claim: DelayedClaim; volume: PersistentVolume }[] = [];
   const provisions: DelayedClaim[] = [];
   const used = new Set<string>();
   for (const one of delayed) {
     const selected = nodeOf(world, one);
-    if (selected !== undefined && selected !== node.metadata.name) return undefined;
+    if (selected !== undefined && selected !== node.metadata.name) return noVolume;
     const volume = findVolume(one.claim, {
       prebound: volumes.by("claim", one.key),
       available: volumes.by("available", classOfClaim(one.claim)),
@@ -59,8 +66,9 @@ export function assign(world: VolumeWorld, { delayed }: PodClaims, node: Node): 
     if (volume) {
       matches.push({ claim: one, volume });
       used.add(volume.metadata.name);
-    } else if (canProvision(one.storageClass, node)) provisions.push(one);
-    else return undefined;
+    } else if (!canProvision(one.storageClass, node)) return noVolume;
+    else if (!capacity.hasRoom(one.claim, one.storageClass, node)) return noSpace;
+    else provisions.push(one);
   }
   return { matches, provisions };
 }

@@ -1,6 +1,6 @@
 import { itemsOf, type JsonSchema } from "../json-schema.ts";
 import { type Definitions, type Json } from "./openapi-definitions.ts";
-import { type OpenApiResource } from "./openapi-paths.ts";
+import { type OpenApiResource } from "./openapi-operations.ts";
 
 /** The definition of a custom resource: what its author wrote, with the fields that every resource has. */
 export function customDefinition(

@@ -1,4 +1,13 @@
-import { type Field, type ListOptions, type ObjectSchema, resolve, type Schema } from "../schema.ts";
+import {
+  type Field,
+  type ListOptions,
+  type ObjectSchema,
+  resolve,
+  type Schema,
+  type StringOptions,
+  type Union,
+} from "../schema.ts";
+import { defaultOf, zeroOf } from "./openapi-defaults.ts";
 
 export type Json = Record<string, unknown>;
 /** The two versions differ in references, in defaults, and in values of several types. */
@@ -9,12 +18,19 @@ export interface GroupVersionKind {
   readonly kind: string;
 }
 
+/** A type that operations use and no resource contains. */
+export interface CommonType {
+  readonly schema: ObjectSchema<unknown>;
+  readonly kinds: readonly GroupVersionKind[];
+}
+
 const meta = "io.k8s.apimachinery.pkg";
 const packages: Readonly<Record<string, string>> = {
   apimachinery: meta,
   meta: `${meta}.apis.meta`,
   runtime: `${meta}.runtime`,
   apiextensions: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
+  version: `${meta}.version`,
   metrics: "io.k8s.metrics.pkg.apis.metrics",
   apiregistration: "io.k8s.kube-aggregator.pkg.apis.apiregistration",
 };
@@ -37,9 +53,12 @@ export class Definitions {
   readonly flavor: Flavor;
   readonly #byName = new Map<string, Json>();
   readonly #uses = new Map<string, { count: number; sameText: number }>();
+  readonly #common: ReadonlyMap<string, CommonType>;
 
-  constructor(flavor: Flavor) {
+  /** `common` are types that no resource contains; those that operations use are added. */
+  constructor(flavor: Flavor, common: readonly CommonType[] = []) {
     this.flavor = flavor;
+    this.#common = new Map(common.map((one) => [one.schema.name, one]));
   }
 
   /** All of them, in order of their names. */
@@ -72,11 +91,18 @@ export class Definitions {
     return { $ref: `#/${this.flavor === "v2" ? "definitions" : "components/schemas"}/${definitionName(name)}` };
   }
 
+  /** The type of a body. What the document does not know is described only as an object. */
+  body(name: string): Json {
+    const common = this.#common.get(name);
+    if (common && !this.has(name)) this.addObject(common.schema);
+    return this.has(name) ? this.refer(name) : { type: "object" };
+  }
+
   add(name: string, definition: Json): void {
     this.#byName.set(definitionName(name), definition);
   }
 
-  addObject(schema: ObjectSchema<unknown>, kinds: readonly GroupVersionKind[] = []): void {
+  addObject(schema: ObjectSchema<unknown>, kinds = this.#common.get(schema.name)?.kinds ?? []): void {
     const name = definitionName(schema.name);
     const known = this.#byName.get(name);
     if (known && kinds.length === 0) return;
@@ -89,7 +115,11 @@ export class Definitions {
 
   #objectDefinition(schema: ObjectSchema<unknown>): Json {
     const fields = Object.entries(schema.fields).sort(([a], [b]) => (a < b ? -1 : 1));
-    const required = fields.filter(([, field]) => field.mode === "required" || field.demanded).map(([name]) => name);
+    // Upstream's order is that of the declaration.
+    const required = Object.keys(schema.fields).filter((name) => {
+      const { mode, demanded } = schema.fields[name] as Field;
+      return demanded ?? mode === "required";
+    });
     return {
       ...(schema.options.doc ? { description: schema.options.doc } : {}),
       type: "object",
@@ -98,6 +128,7 @@ export class Definitions {
         : {}),
       ...(required.length > 0 ? { required } : {}),
       ...(schema.options.atomic ? { "x-kubernetes-map-type": "atomic" } : {}),
+      ...(schema.options.union ? { "x-kubernetes-unions": [unionJson(schema.options.union)] } : {}),
     };
   }
 
@@ -105,16 +136,24 @@ export class Definitions {
   property(field: Field): Json {
     const value = this.value(field.schema);
     const isReference = "$ref" in value;
-    const hasDefault = this.flavor === "v3" && field.mode === "defaulted" && field.default !== undefined;
+    const preset = this.flavor === "v3" ? defaultOf(field) : undefined;
     const type = resolve(field.schema);
     if (type.type === "object" && type.options.doc === field.doc) this.#usesOf(definitionName(type.name)).sameText++;
     return {
       ...(isReference && this.flavor === "v3" ? { allOf: [value] } : value),
       ...(field.doc ? { description: field.doc } : {}),
-      ...(hasDefault ? { default: field.default } : {}),
+      ...(preset === undefined ? {} : { default: preset }),
       ...(field.patch ? { "x-kubernetes-patch-strategy": field.patch } : {}),
       ...(field.granular ? { "x-kubernetes-map-type": "granular" } : {}),
     };
+  }
+
+  /** The type of an item or of a map's value, which is never absent. */
+  item(schema: Schema): Json {
+    const value = this.value(schema);
+    const preset = this.flavor === "v3" ? zeroOf(schema) : undefined;
+    if (preset === undefined) return value;
+    return { ...("$ref" in value ? { allOf: [value] } : value), default: preset };
   }
 
   /** The type of a property, an item or a map's value. */
@@ -128,17 +167,17 @@ export class Definitions {
         this.#usesOf(definitionName(schema.name)).count++;
         return this.refer(schema.name);
       case "list":
-        return { type: "array", items: this.value(schema.item), ...listExtensions(schema.options) };
+        return { type: "array", items: this.item(schema.item), ...listExtensions(schema.options) };
       case "map":
         return {
           type: "object",
-          additionalProperties: this.value(schema.value),
+          additionalProperties: this.item(schema.value),
           ...(schema.options.atomic ? { "x-kubernetes-map-type": "atomic" } : {}),
         };
       case "any":
         return this.#any(schema.options.name);
       case "string":
-        return { type: "string", ...(schema.options.values ? { enum: schema.options.values.toSorted() } : {}) };
+        return { type: "string", ...valuesJson(schema.options) };
       case "time":
       case "microTime":
       case "quantity":
@@ -192,6 +231,17 @@ const formats = {
     v3: { ...either, oneOf: [{ type: "integer" }, { type: "string" }] },
   },
 } as const;
+
+function valuesJson({ values, known = values }: StringOptions): Json {
+  return known && known.length > 0 ? { enum: known.toSorted() } : {};
+}
+
+const unionJson = ({ discriminator, fields }: Union): Json => ({
+  ...(discriminator ? { discriminator } : {}),
+  "fields-to-discriminateBy": Object.fromEntries(
+    fields.map((name) => [name, name.charAt(0).toUpperCase() + name.slice(1)]),
+  ),
+});
 
 function listExtensions({ list, keys, patch, mergeKey }: ListOptions): Json {
   return {

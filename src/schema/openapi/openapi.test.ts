@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { atOnce } from "#lib/async/turns.ts";
 import { Reader } from "#lib/proto/protobuf-wire.ts";
-import { defaulted, demanded, granular, nullable, optional, required } from "../fields.ts";
+import { defaulted, demanded, granular, nullable, optional, required, stated } from "../fields.ts";
 import { object, type Schema } from "../schema.ts";
 import { any, bytes, int32, intOrString, lazy, listByKey, map, oneOf, quantity, string, time } from "../types.ts";
 import { openApiV2, openApiV3 } from "./openapi.ts";
 import { definitionName, type Json } from "./openapi-definitions.ts";
-import { type OpenApiResource } from "./openapi-paths.ts";
+import { type OpenApiResource } from "./openapi-operations.ts";
 import { openApiV2Protobuf } from "./openapi-v2-protobuf.ts";
 
 interface Tree {
@@ -22,7 +22,8 @@ const Tree: Schema<Tree> = object("core/v1.Tree", "", {
 });
 const Port = object("core/v1.ServicePort", "", {
   port: required(1, int32(), "The port."),
-  protocol: defaulted(2, oneOf("UDP", "TCP"), "TCP", "The protocol."),
+  protocol: stated(defaulted(2, oneOf("UDP", "TCP"), "TCP", "The protocol.")),
+  weight: defaulted(4, int32(), 7, "How much it counts."),
   targetPort: optional(3, intOrString(), "Where it leads."),
 });
 const Meta = object("meta/v1.ObjectMeta", "", { creationTimestamp: optional(8, time(), "When.") });
@@ -83,18 +84,19 @@ test("openApiV3() describes the types", () => {
   assert.deepEqual(at(schemas, "io.k8s.api.core.v1.ServicePort"), {
     type: "object",
     properties: {
-      port: { type: "integer", format: "int32", description: "The port." },
+      port: { type: "integer", format: "int32", description: "The port.", default: 0 },
       protocol: { type: "string", enum: ["TCP", "UDP"], description: "The protocol.", default: "TCP" },
       targetPort: {
         allOf: [{ $ref: "#/components/schemas/io.k8s.apimachinery.pkg.util.intstr.IntOrString" }],
         description: "Where it leads.",
       },
+      weight: { type: "integer", format: "int32", description: "How much it counts." },
     },
     required: ["port"],
   });
   assert.deepEqual(at(schemas, "io.k8s.api.core.v1.Service", "properties", "ports"), {
     type: "array",
-    items: { $ref: "#/components/schemas/io.k8s.api.core.v1.ServicePort" },
+    items: { allOf: [{ $ref: "#/components/schemas/io.k8s.api.core.v1.ServicePort" }], default: {} },
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["port"],
     "x-kubernetes-patch-strategy": "merge",
@@ -140,11 +142,16 @@ test("openApiV3() describes the operations that clients look for", () => {
   const { paths } = atOnce(openApiV3([resource], "v1", options));
 
   assert.deepEqual(Object.keys(paths as Json), [
+    "/api/v1/",
     "/api/v1/namespaces/{namespace}/services",
     "/api/v1/namespaces/{namespace}/services/{name}",
     "/api/v1/namespaces/{namespace}/services/{name}/proxy",
+    "/api/v1/namespaces/{namespace}/services/{name}/proxy/{path}",
     "/api/v1/namespaces/{namespace}/services/{name}/status",
     "/api/v1/services",
+    "/api/v1/watch/namespaces/{namespace}/services",
+    "/api/v1/watch/namespaces/{namespace}/services/{name}",
+    "/api/v1/watch/services",
   ]);
   const patch = at(paths, "/api/v1/namespaces/{namespace}/services/{name}", "patch") as Json;
   const { parameters, operationId } = patch as { parameters: { name: string }[]; operationId: string };
@@ -155,6 +162,11 @@ test("openApiV3() describes the operations that clients look for", () => {
   assert.equal(operationId, "patchCoreV1NamespacedService");
   const all = at(paths, "/api/v1/namespaces/{namespace}/services", "delete") as Json;
   assert.equal(all.operationId, "deleteCoreV1CollectionNamespacedService");
+  const ofList = at(paths, "/api/v1/services", "parameters") as { name: string }[];
+  assert.ok(ofList.some(({ name }) => name === "labelSelector"));
+  assert.equal(at(paths, "/api/v1/services", "get", "parameters"), undefined);
+  const proxied = at(paths, "/api/v1/namespaces/{namespace}/services/{name}/proxy", "post", "operationId");
+  assert.equal(proxied, "connectCoreV1PostNamespacedServiceProxy");
   assert.equal(patch["x-kubernetes-action"], "patch");
   assert.deepEqual(patch["x-kubernetes-group-version-kind"], { group: "", version: "v1", kind: "Service" });
 });

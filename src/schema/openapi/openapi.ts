@@ -1,8 +1,11 @@
 import { type Steps } from "#lib/async/turns.ts";
 import { type ObjectSchema } from "../schema.ts";
 import { customDefinition } from "./custom-definition.ts";
-import { Definitions, type GroupVersionKind, type Json } from "./openapi-definitions.ts";
-import { listName, type OpenApiResource, pathsOf, type SharedParameters } from "./openapi-paths.ts";
+import { type CommonType, Definitions, type GroupVersionKind, type Json } from "./openapi-definitions.ts";
+import { listName, type OpenApiResource } from "./openapi-operations.ts";
+import { type SharedParameters } from "./openapi-parameters.ts";
+import { pathsOf } from "./openapi-paths.ts";
+import { type Root, rootPath, rootsOf, versionRoots } from "./openapi-roots.ts";
 
 export interface OpenApiOptions {
   /** Types that operations use and no resource contains: ListMeta, Status, DeleteOptions, Scale, Eviction… */
@@ -25,29 +28,42 @@ export function* openApiV3(
   options: OpenApiOptions = {},
 ): Steps<Json> {
   const served = resources.filter(({ group, version }) => (group ? `${group}/${version}` : version) === groupVersion);
-  const definitions = new Definitions("v3");
-  yield* define(served, definitions, options.common ?? []);
+  const definitions = new Definitions("v3", commonTypes(served, options));
+  yield* define(served, definitions);
   const paths = served.flatMap((resource) => pathsOf(resource, definitions, new Map()));
   yield;
-  return {
-    openapi: "3.0.0",
-    info: infoOf(options),
-    paths: sorted(paths),
-    components: { schemas: definitions.toJson(), securitySchemes: { BearerToken: securityScheme } },
-  };
+  return documentV3([...versionRoots(served, definitions), ...paths], definitions, options);
 }
+
+/** The OpenAPI v3 document of a path that is about no kind, such as `apis/apps` and `version`. */
+export function openApiV3Root(root: Root, options: OpenApiOptions = {}): Json {
+  const definitions = new Definitions("v3", commonTypes([], options));
+  return documentV3([rootPath(root, definitions)], definitions, options);
+}
+
+const documentV3 = (
+  paths: readonly (readonly [string, Json])[],
+  definitions: Definitions,
+  options: OpenApiOptions,
+): Json => ({
+  openapi: "3.0.0",
+  info: infoOf(options),
+  paths: sorted(paths),
+  components: { schemas: definitions.toJson(), securitySchemes: { BearerToken: securityScheme } },
+});
 
 /** The OpenAPI v2 document of everything served, for /openapi/v2. One step per kind. */
 export function* openApiV2(resources: readonly OpenApiResource[], options: OpenApiOptions = {}): Steps<Json> {
-  const definitions = new Definitions("v2");
-  yield* define(resources, definitions, options.common ?? []);
+  const definitions = new Definitions("v2", commonTypes(resources, options));
+  yield* define(resources, definitions);
   const shared: SharedParameters = new Map();
   const paths = resources.flatMap((resource) => pathsOf(resource, definitions, shared));
+  const roots = rootsOf(resources).map((root) => rootPath(root, definitions));
   yield;
   return {
     swagger: "2.0",
     info: infoOf(options),
-    paths: sorted(paths),
+    paths: sorted([...roots, ...versionRoots(resources, definitions), ...paths]),
     definitions: definitions.toJson(),
     parameters: sorted([...shared]),
     securityDefinitions: { BearerToken: securityScheme },
@@ -55,17 +71,16 @@ export function* openApiV2(resources: readonly OpenApiResource[], options: OpenA
   };
 }
 
-const infoOf = ({ version = "unversioned" }: OpenApiOptions): Json => ({ title: "Kubernetes", version });
+const infoOf = ({ version = "unversioned" }: OpenApiOptions): Json => ({
+  title: "Kubernetes",
+  version: version.replace(/^v(\d+\.\d+)\..*$/, "$1"),
+});
 const sorted = (entries: readonly (readonly [string, unknown])[]): Json =>
   Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 
-function* define(
-  resources: readonly OpenApiResource[],
-  definitions: Definitions,
-  common: readonly ObjectSchema<unknown>[],
-): Steps<void> {
-  for (const schema of common) definitions.addObject(schema, commonKinds(schema));
-  definitions.add("meta/v1.Patch", { type: "object", description: "A change, in one of the patch formats." });
+function* define(resources: readonly OpenApiResource[], definitions: Definitions): Steps<void> {
+  if (resources.some(({ verbs }) => verbs.includes("patch")))
+    definitions.add("meta/v1.Patch", { type: "object", description: "A change, in one of the patch formats." });
   for (const resource of resources) {
     const { group, version, kind, listKind } = resource;
     if (resource.definition)
@@ -78,15 +93,31 @@ function* define(
   }
 }
 
-/** The common types that are kinds themselves. */
-function commonKinds({ name, fields }: ObjectSchema<unknown>): GroupVersionKind[] {
-  if (!("kind" in fields) || !("apiVersion" in fields)) return [];
-  const [, group = "", version = "", kind = ""] = /^([^/]*)\/([^.]*)\.(.*)$/.exec(name) ?? [];
-  return [{ group: group === "meta" || group === "core" ? "" : group, kind, version }];
+/** Every group has these kinds, because every group can be watched and deleted from. */
+const inEveryGroup = new Set(["meta/v1.DeleteOptions", "meta/v1.WatchEvent"]);
+
+function commonTypes(served: readonly OpenApiResource[], { common = [] }: OpenApiOptions): CommonType[] {
+  const groups = new Map(served.map(({ group, version }) => [`${group}/${version}`, { group, version }]));
+  groups.delete("/v1");
+  const others = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, groupVersion]) => groupVersion);
+  return common.map((schema) => {
+    const kind = ownKind(schema);
+    const isShared = inEveryGroup.has(schema.name);
+    const kinds = kind ? [kind, ...(isShared ? others.map((of) => ({ ...of, kind: kind.kind })) : [])] : [];
+    return { schema, kinds };
+  });
 }
 
+/** The common types that are kinds themselves. */
+function ownKind({ name, fields }: ObjectSchema<unknown>): GroupVersionKind | undefined {
+  const [, group = "", version = "", kind = ""] = /^([^/]*)\/([^.]*)\.(.*)$/.exec(name) ?? [];
+  if (!inEveryGroup.has(name) && !("kind" in fields && "apiVersion" in fields)) return undefined;
+  return { group: groupNames[group] ?? group, kind, version };
+}
+const groupNames: Readonly<Record<string, string>> = { meta: "", core: "", authentication: "authentication.k8s.io" };
+
 function listDefinition({ kind, schema }: OpenApiResource, definitions: Definitions, list: GroupVersionKind): Json {
-  const metadata = definitions.has("meta/v1.ListMeta") ? definitions.refer("meta/v1.ListMeta") : { type: "object" };
+  const metadata = definitions.body("meta/v1.ListMeta");
   const isV3 = definitions.flavor === "v3" && "$ref" in metadata;
   return {
     description: `A list of ${kind} objects.`,
@@ -94,9 +125,9 @@ function listDefinition({ kind, schema }: OpenApiResource, definitions: Definiti
     required: ["items"],
     properties: {
       apiVersion: { type: "string", description: "Group and version of the schema." },
-      items: { type: "array", items: definitions.refer(schema.name), description: "The objects." },
+      items: { type: "array", items: definitions.item(schema), description: "The objects." },
       kind: { type: "string", description: "The kind of the list." },
-      metadata: { ...(isV3 ? { allOf: [metadata] } : metadata), description: "What every list has." },
+      metadata: { ...(isV3 ? { allOf: [metadata], default: {} } : metadata), description: "What every list has." },
     },
     "x-kubernetes-group-version-kind": [list],
   };

@@ -163,6 +163,7 @@ test("discovery shows groups of other servers, and marks those that do not answe
   const { body: ofVersion } = await bodyOf(client.raw("GET", `/apis/${group}/v1`));
   const { body: index } = await bodyOf(client.raw("GET", "/openapi/v3"));
   const { body: openApi } = await bodyOf(client.raw("GET", `/openapi/v3/apis/${group}/v1`));
+  const { body: merged } = await bodyOf(client.raw("GET", "/openapi/v2"));
   isDead = true;
   await client.patch(
     APIService,
@@ -185,6 +186,16 @@ test("discovery shows groups of other servers, and marks those that do not answe
     serverRelativeURL: `/openapi/v3/apis/${group}/v1?hash=AB`,
   });
   assert.deepEqual(openApi, { openapi: "3.0.0" });
+  assert.deepEqual(Object.keys(merged.paths[`/apis/${group}/v1/flunders`]), ["get"]);
+  assert.notEqual(merged.paths["/api/v1/pods"].get.description, "theirs");
+  assert.deepEqual(merged.definitions["wardle.Flunder"]["x-kubernetes-group-version-kind"], [
+    { group, version: "v1", kind: "Flunder" },
+  ]);
+  assert.deepEqual(merged.definitions["wardle.Flunder"].properties.metadata, {
+    $ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta_v2",
+  });
+  const { body: after } = await bodyOf(client.raw("GET", "/openapi/v2"));
+  assert.equal(after.definitions["wardle.Flunder"], undefined, "a server that does not answer is not described");
   assert.deepEqual(stale, { version: "v1", freshness: "Stale" });
   assert.equal((await bodyOf(client.raw("GET", "/apis/apps/v1"))).status, 200);
   await client.delete(APIService, { name: `v1.${group}` });

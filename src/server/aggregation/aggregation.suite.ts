@@ -53,7 +53,7 @@ export const resourceList = {
   ],
 };
 
-const describing = ["/apis", `/apis/${group}/v1`, "/openapi/v3", `/openapi/v3/apis/${group}/v1`];
+const describing = ["/apis", `/apis/${group}/v1`, "/openapi/v2", "/openapi/v3", `/openapi/v3/apis/${group}/v1`];
 
 /** An extension server that describes itself properly; `serve` answers everything else. */
 export async function startExtension(serve: Serve, describe: Serve = wellDescribed) {
@@ -75,8 +75,33 @@ export async function startExtension(serve: Serve, describe: Serve = wellDescrib
   };
 }
 
+/** Describes its own kind, and a core kind that is none of its business. */
+const openApiV2 = {
+  swagger: "2.0",
+  paths: {
+    [`/apis/${group}/v1/flunders`]: {
+      get: { responses: { 200: { description: "OK", schema: { $ref: "#/definitions/wardle.Flunder" } } } },
+    },
+    "/api/v1/pods": { get: { description: "theirs" } },
+  },
+  definitions: {
+    "wardle.Flunder": {
+      description: "theirs",
+      type: "object",
+      properties: { metadata: { $ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" } },
+      "x-kubernetes-group-version-kind": [
+        { group, version: "v1", kind: "Flunder" },
+        { group: "", version: "v1", kind: "Pod" },
+      ],
+    },
+    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": { description: "theirs", type: "object" },
+    "wardle.Unused": { type: "object" },
+  },
+};
+
 const documents: Readonly<Record<string, unknown>> = {
   [`/apis/${group}/v1`]: resourceList,
+  "/openapi/v2": openApiV2,
   "/openapi/v3": { paths: { [`apis/${group}/v1`]: { serverRelativeURL: `/openapi/v3/apis/${group}/v1?hash=AB` } } },
   [`/openapi/v3/apis/${group}/v1`]: { openapi: "3.0.0" },
 };

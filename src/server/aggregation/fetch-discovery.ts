@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
+import { inSlices } from "#lib/async/turns.ts";
 import { describeFault } from "#server/extension/describe-fault.ts";
-import { type VersionDiscovery } from "../remote-routes.ts";
+import { type OpenApiPart, type VersionDiscovery } from "../remote-routes.ts";
 import { identityHeaders } from "./identity-headers.ts";
 import { aggregatorUser, type ProbeDeps } from "./probe.ts";
 import { DiscoveryError, readAggregated, readOpenApiHash, readPlain } from "./read-discovery.ts";
@@ -35,6 +37,23 @@ export async function fetchDiscovery(api: RemoteApi, known: Fetched | undefined,
 export async function fetchOpenApiHash(api: RemoteApi, deps: ProbeDeps): Promise<string | undefined> {
   const index = await get(api, "/openapi/v3", { ...deps, headers: { accept: "application/json" } });
   return index.status === 200 ? readOpenApiHash(parsed(index), api.path.slice(1)) : undefined;
+}
+
+/** What the server's OpenAPI document of version 2 says; undefined if it has none. */
+export async function fetchOpenApiV2(
+  api: RemoteApi,
+  known: OpenApiPart | undefined,
+  deps: ProbeDeps,
+): Promise<OpenApiPart | undefined> {
+  const ifChanged: Record<string, string> = known?.etag ? { "if-none-match": known.etag } : {};
+  const answer = await get(api, "/openapi/v2", { ...deps, headers: { accept: "application/json", ...ifChanged } });
+  if (answer.status === 304) return known;
+  if (answer.status !== 200) return undefined;
+  const digest = createHash("sha256").update(answer.body).digest("base64");
+  if (digest === known?.digest) return known;
+  const { selectV2 } = await import("#schema/openapi/select-v2.ts");
+  const part = await inSlices(selectV2(parsed(answer), api));
+  return { part, digest, etag: answer.headers.etag, bytes: answer.body.byteLength };
 }
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

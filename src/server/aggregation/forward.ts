@@ -1,3 +1,4 @@
+import { type Readable } from "node:stream";
 import { requestTimeout } from "#api/status.ts";
 import { type WireError, type WireResponse } from "#client/transport/wire.ts";
 import { type Clock } from "#lib/async/clock.ts";
@@ -78,7 +79,7 @@ async function send(api: RemoteApi, context: Context, signal: AbortSignal): Prom
     try {
       const borrowed = api.connections.borrow(address);
       const end = () => borrowed[Symbol.dispose]();
-      const headers = { ...headersFor(context), host: address.authority };
+      const headers = { ...headersFor(context), ...framingOf(context), host: address.authority };
       try {
         return { response: await borrowed.transport.send({ method, path: target, headers, body, signal }), end };
       } catch (error) {
@@ -98,9 +99,16 @@ function mayRepeat(error: unknown, method: string): boolean {
   return kind === "connect" || (kind === "lost" && (method === "GET" || method === "HEAD"));
 }
 
-/** A caller in this process hands over an object. */
-function bodyOf({ request: { body, object } }: Context): Uint8Array | undefined {
-  return body ?? (object === undefined ? undefined : Buffer.from(JSON.stringify(object)));
+/** The body as it arrives. A caller in this process hands over an object. */
+function bodyOf({ request: { body, bodyStream, object } }: Context): Uint8Array | Readable | undefined {
+  return bodyStream ?? body ?? (object === undefined ? undefined : Buffer.from(JSON.stringify(object)));
+}
+
+/** What a body that is passed on needs to be read as it was sent. */
+function framingOf({ request: { bodyStream, headers } }: Context): Record<string, string> {
+  const { "content-length": length, "content-encoding": encoding } = headers;
+  if (!bodyStream) return {};
+  return { ...(length ? { "content-length": length } : {}), ...(encoding ? { "content-encoding": encoding } : {}) };
 }
 
 const headersFor = (context: Context): Record<string, string | string[]> => ({

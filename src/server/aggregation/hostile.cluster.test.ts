@@ -182,6 +182,57 @@ test("only what was authorized is passed on, and nobody says who they are", { sk
   assert.notEqual(answer.headers["x-kubernetes-pf-flowschema-uid"], "theirs");
 });
 
+test("a body is passed on as it arrives, and as it was sent", { skip: podIp === "" }, async () => {
+  const arrived = Promise.withResolvers<IncomingMessage>();
+  await using extension = await startExtension((incoming, response) => {
+    arrived.resolve(incoming);
+    incoming.once("end", () => response.end("{}"));
+  });
+  await using front = await startFront();
+  await register(front.client, extension.port);
+  await untilReason(front.client, "Passed");
+
+  const outgoing = front.open(flunders, { "content-encoding": "gzip" }, "POST");
+  outgoing.write("first");
+  const incoming = await arrived.promise;
+  const [first] = await once(incoming, "data");
+  incoming.on("data", (chunk) => assert.equal(String(chunk), "last"));
+  outgoing.end("last");
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  response.resume();
+
+  assert.equal(String(first), "first");
+  assert.equal(incoming.headers["content-encoding"], "gzip");
+  assert.equal(response.statusCode, 200);
+});
+
+test("a body that the extension server does not read waits with the client", { skip: podIp === "" }, async () => {
+  const arrived = Promise.withResolvers<IncomingMessage>();
+  await using extension = await startExtension((incoming) => arrived.resolve(incoming));
+  await using front = await startFront();
+  await register(front.client, extension.port);
+  await untilReason(front.client, "Passed");
+  const size = 256 << 20;
+  const outgoing = front.open(`${flunders}?timeout=2s`, { "content-length": String(size) }, "POST");
+  const chunk = Buffer.alloc(64 << 10);
+  let written = 0;
+  const write = (): void => {
+    while (written < size) {
+      written += chunk.length;
+      if (!outgoing.write(chunk)) return void outgoing.once("drain", write);
+    }
+  };
+  outgoing.on("error", () => undefined);
+  write();
+
+  await arrived.promise;
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  outgoing.destroy();
+
+  assert.equal(response.statusCode, 504);
+  assert(written < size / 4, `${written} bytes were taken`);
+});
+
 test("an upgrade goes through, as the caller, and hides no second request", { skip: podIp === "" }, async () => {
   let requests = 0;
   await using extension = await startExtension((_request, response) => {

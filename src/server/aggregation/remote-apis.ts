@@ -11,6 +11,9 @@ export interface RemoteApisDeps extends RemoteDeps {
 /** Nobody can hand over the group by which everything else is handed over. */
 const ownGroup = "apiregistration.k8s.io";
 
+/** How large the OpenAPI documents of all servers may be in total. Those that do not fit are left out. */
+const maxOpenApiBytes = 16 << 20;
+
 /** Whether another server is to answer for this group and version. */
 export const isRemote = ({ spec }: APIService): boolean => Boolean(spec.service) && spec.group !== ownGroup;
 
@@ -69,9 +72,17 @@ export class RemoteApis {
 
   /** Takes what the server of an APIService says about itself. */
   describe(name: string, described: Described): void {
-    if (!this.#byName.has(name) || equal(this.#described.get(name), described)) return;
-    this.#described.set(name, described);
+    if (!this.#byName.has(name)) return;
+    const kept = this.#hasRoomFor(name, described) ? described : { ...described, openApiV2: undefined };
+    if (equal(this.#described.get(name), kept)) return;
+    this.#described.set(name, kept);
     this.#changed();
+  }
+
+  #hasRoomFor(name: string, { openApiV2 }: Described): boolean {
+    let bytes = openApiV2?.bytes ?? 0;
+    for (const [other, described] of this.#described) if (other !== name) bytes += described.openApiV2?.bytes ?? 0;
+    return bytes <= maxOpenApiBytes;
   }
 
   /** Everything that is known about the groups and versions. Nothing is, before their servers have answered. */

@@ -162,8 +162,12 @@ test("unknown resources have no metrics of their own", async () => {
 
 test("OpenAPI describes every field, and no type repeats the text of its field", async () => {
   const { paths } = (await get("/openapi/v3")).json as unknown as { paths: Record<string, unknown> };
+  for (const path of ["api", "apis", "apis/apps", "apis/apps/v1", "version", "openid/v1/jwks"])
+    assert.ok(path in paths);
   for (const path of Object.keys(paths)) {
-    const { components } = (await get(`/openapi/v3/${path}`)).json as unknown as { components?: { schemas: Schemas } };
+    const { status, json } = await get(`/openapi/v3/${path}`);
+    assert.equal(status, 200, path);
+    const { components } = json as unknown as { components?: { schemas: Schemas } };
     const schemas = components?.schemas ?? {};
     for (const [name, { properties = {} }] of Object.entries(schemas)) {
       for (const [field, { description, allOf }] of Object.entries(properties)) {

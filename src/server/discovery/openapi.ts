@@ -1,14 +1,21 @@
+import { TokenRequest } from "#api/authentication/token-request.ts";
+import { Scale } from "#api/autoscaling/scale.ts";
+import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { DeleteOptions } from "#api/meta/delete-options.ts";
 import { ListMeta } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
+import { Eviction } from "#api/policy/eviction.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { inSlices } from "#lib/async/turns.ts";
-import { openApiV2, openApiV3 } from "#schema/openapi/openapi.ts";
+import { openApiV2, openApiV3, openApiV3Root } from "#schema/openapi/openapi.ts";
+import { type Json } from "#schema/openapi/openapi-definitions.ts";
+import { type Root, rootsOf } from "#schema/openapi/openapi-roots.ts";
 import { openApiV2Protobuf, openApiV2ProtobufTypes } from "#schema/openapi/openapi-v2-protobuf.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type ResourceRegistry } from "../registry.ts";
-import { type RemoteRoutes } from "../remote-routes.ts";
+import { type OpenApiPart, type RemoteRoutes } from "../remote-routes.ts";
+import { APIGroup, APIGroupList, APIResourceList, APIVersions, VersionInfo, WatchEvent } from "./discovery-kinds.ts";
 import { fingerprint } from "./groups.ts";
 import { jsonInTurns } from "./json-in-turns.ts";
 import { kubernetesVersion } from "./version.ts";
@@ -18,6 +25,16 @@ export interface OpenApi {
   answer(context: Context, path: string): Answer | undefined | Promise<Answer>;
 }
 
+/** Types that operations use, and a kind that other kinds contain. */
+const common = [
+  ...[ListMeta, Status, DeleteOptions, APIVersions, APIGroupList, APIGroup, APIResourceList, WatchEvent, VersionInfo],
+  ...[Scale, Eviction, TokenRequest, PersistentVolumeClaim].map(({ schema }) => schema),
+];
+export const openApiOptions = {
+  common: common as unknown as ObjectSchema<unknown>[],
+  version: kubernetesVersion,
+};
+
 interface Document {
   readonly body: Uint8Array;
   readonly hash: string;
@@ -25,10 +42,7 @@ interface Document {
 
 /** The documents for `kubectl explain` and client-side validation; built on first use, and again after a change. */
 export function createOpenApi(resources: ResourceRegistry, remote: Pick<RemoteRoutes, "versions">): OpenApi {
-  const options = {
-    common: [ListMeta, Status, DeleteOptions] as unknown as ObjectSchema<unknown>[],
-    version: kubernetesVersion,
-  };
+  const options = openApiOptions;
   const documents = new Map<string, Built>();
   /** Built once for each state of the kinds that it describes. Requests that come meanwhile wait for it too. */
   const once = async (key: string, hash: string, make: () => Uint8Array | Promise<Uint8Array>): Promise<Document> => {
@@ -39,13 +53,15 @@ export function createOpenApi(resources: ResourceRegistry, remote: Pick<RemoteRo
     built.body.catch(() => documents.delete(key));
     return { hash, body: await built.body };
   };
-  const v2 = () => inSlices(openApiV2(resources.all(), options));
+  const v2 = async (others: readonly OpenApiPart[]) =>
+    withOthers(await inSlices(openApiV2(resources.all(), options)), others);
   const answerV2 = async ({ headers }: Context["request"]): Promise<Answer> => {
-    const hash = hashOf(resources.all());
+    const others = remote.versions().flatMap(({ openApiV2: said }) => said ?? []);
+    const hash = hashOf(resources.all(), others);
     const wantsProtobuf = headers.accept?.includes(openApiV2ProtobufTypes.asked) ?? false;
     if (!wantsProtobuf)
-      return found(headers, await once("v2", hash, async () => jsonInTurns(await v2())), "application/json");
-    const document = await once("v2 protobuf", hash, async () => inSlices(openApiV2Protobuf(await v2())));
+      return found(headers, await once("v2", hash, async () => jsonInTurns(await v2(others))), "application/json");
+    const document = await once("v2 protobuf", hash, async () => inSlices(openApiV2Protobuf(await v2(others))));
     return found(headers, document, openApiV2ProtobufTypes.answered);
   };
   const answerV3 = async ({ headers }: Context["request"], groupVersion: string): Promise<Answer> => {
@@ -53,16 +69,29 @@ export function createOpenApi(resources: ResourceRegistry, remote: Pick<RemoteRo
     const make = async () => jsonInTurns(await inSlices(openApiV3(served, groupVersion, options)));
     return found(headers, await once(`v3 ${groupVersion}`, hashOf(served), make), "application/json");
   };
+  const answerRoot = ({ headers }: Context["request"], root: Root): Answer => {
+    const body = Buffer.from(JSON.stringify(openApiV3Root(root, options)));
+    return found(headers, { body, hash: rootHash }, "application/json");
+  };
   resources.subscribe(() => forgetUnserved(documents, resources));
   return {
     answer({ request }, path) {
       if (path === "/openapi/v2") return answerV2(request);
       if (path === "/openapi/v3") return { type: "value", status: 200, value: { paths: index(resources, remote) } };
       const groupVersion = /^\/openapi\/v3\/(?:api|apis)\/(.+)$/.exec(path)?.[1];
-      if (!groupVersion || resources.ofGroupVersion(groupVersion).length === 0) return undefined;
-      return answerV3(request, groupVersion);
+      if (groupVersion && resources.ofGroupVersion(groupVersion).length > 0) return answerV3(request, groupVersion);
+      const root = rootsOf(resources.all()).find(({ name }) => path === `/openapi/v3/${name}`);
+      return root && answerRoot(request, root);
     },
   };
+}
+
+/** Our document with what other servers say. Most clusters have none. */
+async function withOthers(own: Json, others: readonly OpenApiPart[]): Promise<Json> {
+  if (others.length === 0) return own;
+  const { mergeV2 } = await import("#schema/openapi/merge-v2.ts");
+  const parts = others.map(({ part }) => part);
+  return await inSlices(mergeV2(own, parts));
 }
 
 interface Built {
@@ -79,14 +108,20 @@ function forgetUnserved(documents: Map<string, Built>, resources: ResourceRegist
 }
 
 /** Changes with what the documents say about these kinds. Our own kinds change with the version alone. */
-function hashOf(served: readonly Resource[]): string {
+function hashOf(served: readonly Resource[], others: readonly OpenApiPart[] = []): string {
   const parts = served.map(({ group, version, plural, digest = "" }) => [group, version, plural, digest]);
-  return fingerprint(Buffer.from(JSON.stringify([kubernetesVersion, parts])));
+  const theirs = others.map(({ digest }) => digest);
+  return fingerprint(Buffer.from(JSON.stringify([kubernetesVersion, parts, ...theirs])));
 }
+
+/** Documents of paths that are about no kind change with the version alone. */
+const rootHash = hashOf([]);
 
 /** The paths of each group's document; the hash lets clients cache it for ever. */
 function index(resources: ResourceRegistry, remote: Pick<RemoteRoutes, "versions">) {
   const paths: Record<string, { serverRelativeURL: string }> = {};
+  for (const { name } of rootsOf(resources.all()))
+    paths[name] = { serverRelativeURL: `/openapi/v3/${name}?hash=${rootHash}` };
   for (const resource of resources.all()) {
     const name = pathOf(resource);
     if (paths[name]) continue;

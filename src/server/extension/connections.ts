@@ -1,7 +1,7 @@
 import net from "node:net";
 import tls, { type ConnectionOptions } from "node:tls";
 import { secureTransport } from "#client/transport/http1.ts";
-import type { Transport } from "#client/transport/wire.ts";
+import type { StreamTransport } from "#client/transport/wire.ts";
 import { limitReads } from "#lib/net/limit-reads.ts";
 import type { UntrustedConnection } from "#lib/net/upgrade.ts";
 
@@ -50,7 +50,7 @@ const maxIdle = 10;
 const maxServers = 16;
 
 interface Server {
-  readonly transport: Transport;
+  readonly transport: StreamTransport;
   readonly identity: ClientIdentity | undefined;
   calls: number;
   /** There is another one, with a newer certificate. */
@@ -58,7 +58,7 @@ interface Server {
 }
 
 interface Borrowed extends Disposable {
-  readonly transport: Transport;
+  readonly transport: StreamTransport;
 }
 
 /** The connections to the servers behind one webhook or one API service. */
@@ -78,7 +78,7 @@ export class Connections {
     this.#limits = limits;
   }
 
-  async use<R>(address: Address, call: (transport: Transport) => Promise<R>): Promise<R> {
+  async use<R>(address: Address, call: (transport: StreamTransport) => Promise<R>): Promise<R> {
     using borrowed = this.borrow(address);
     return await call(borrowed.transport);
   }

@@ -1,3 +1,4 @@
+import { type Readable } from "node:stream";
 import { type Clock } from "#lib/async/clock.ts";
 import {
   type Answer,
@@ -81,4 +82,12 @@ export async function receiveFairly(
     cancel();
   }
   if (hasLeft) context.seats = await gate.admit(context);
+}
+
+/** A slow body that is passed on as it arrives gives up its seats for good: the rest is the other server's work. */
+export function passOnFairly({ clock }: FairnessDeps, { seats }: Context, body: Readable): void {
+  if (!seats) return;
+  const cancel = clock.after(bodyPatienceMs, () => seats.finish());
+  body.once("end", cancel);
+  body.once("close", cancel);
 }

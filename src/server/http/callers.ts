@@ -61,7 +61,6 @@ export class Callers {
   #unsentBytes = 0;
   #unreadBytes = 0;
   #largeBodies = 0;
-  #peakBytes = 0;
 
   constructor(limits: Limits) {
     this.limits = limits;
@@ -84,17 +83,6 @@ export class Callers {
     for (const map of [this.#users, this.#addresses]) {
       for (const [key, caller] of map) if (isIdle(caller)) map.delete(key);
     }
-  }
-
-  /** Bytes of bodies and responses that are held now, and the maximum since `forgetPeak`. */
-  get heldBytes(): number {
-    return this.#bodyBytes + this.#unsentBytes + this.#unreadBytes;
-  }
-  get peakBytes(): number {
-    return this.#peakBytes;
-  }
-  forgetPeak(): void {
-    this.#peakBytes = this.heldBytes;
   }
 
   beginRequest(caller: Caller): void {
@@ -127,7 +115,6 @@ export class Callers {
     if (own > bodyBytesPerUser || isFull) throw tooMuch("bytes of request bodies in progress");
     caller.bodyBytes = own;
     this.#bodyBytes += bytes;
-    this.#notePeak();
   }
   removeBody(caller: Caller, bytes: number): void {
     caller.bodyBytes -= bytes;
@@ -184,7 +171,6 @@ export class Callers {
   addUnsent(caller: Caller, bytes: number): void {
     caller.unsentBytes += bytes;
     this.#unsentBytes += bytes;
-    this.#notePeak();
   }
   removeUnsent(caller: Caller, bytes: number): void {
     const wasFull = this.#unsentBytes > this.limits.unsentBytes;
@@ -207,7 +193,6 @@ export class Callers {
     const wasFull = this.#unreadBytes > this.limits.unsentBytes;
     caller.unreadBytes += bytes;
     this.#unreadBytes += bytes;
-    this.#notePeak();
     if (bytes < 0) this.#wake(wasFull && this.#unreadBytes <= this.limits.unsentBytes ? "events" : caller);
   }
 
@@ -232,10 +217,6 @@ export class Callers {
     for (const reason of wait.reasons) this.#waitingFor(reason).add(waiter);
     signal.addEventListener("abort", leave, { once: true });
     return promise;
-  }
-
-  #notePeak(): void {
-    if (this.heldBytes > this.#peakBytes) this.#peakBytes = this.heldBytes;
   }
 
   #waitingFor(reason: Wait["reasons"][number]): Set<Waiter> {

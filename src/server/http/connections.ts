@@ -78,13 +78,8 @@ interface ConnectionDeps {
   readonly callers: Callers;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called a while after a large amount of memory was released. */
-  onRelief?(): void;
 }
 
-/** Holding this much leaves enough garbage for a collection. */
-const peakBytes = 16 << 20;
-const reliefMs = 20_000;
 const sweepMs = 100;
 /** Rates are measured over at least this time, so that a short burst is not a flood; a flood is seen earlier. */
 const rateMs = 250;
@@ -99,7 +94,6 @@ export class ServerConnections {
   readonly #strangers: Strangers<Connection>;
   #strangerStreams = 0;
   #cancelSweep: (() => void) | undefined;
-  #cancelRelief: (() => void) | undefined;
 
   constructor(deps: ConnectionDeps) {
     this.#deps = deps;
@@ -172,7 +166,6 @@ export class ServerConnections {
 
   close(): void {
     this.#cancelSweep?.();
-    this.#cancelRelief?.();
   }
 
   /**
@@ -250,18 +243,7 @@ export class ServerConnections {
       else if (why) this.#cut(connection, why);
     }
     this.#deps.callers.prune();
-    if (this.#deps.callers.peakBytes > peakBytes) this.#awaitRelief();
     this.#cancelSweep = this.#open.size > 0 ? this.#deps.clock.after(sweepMs, () => this.#sweep()) : undefined;
-  }
-
-  #awaitRelief(): void {
-    this.#cancelRelief ??= this.#deps.clock.after(reliefMs, () => {
-      this.#cancelRelief = undefined;
-      const { callers } = this.#deps;
-      if (callers.heldBytes > peakBytes / 4) return this.#awaitRelief();
-      callers.forgetPeak();
-      this.#deps.onRelief?.();
-    });
   }
 
   /** Notifies the client first, if the protocol can; only once. */

@@ -29,8 +29,6 @@ export interface ListenOptions {
   /** Default: `defaultLimits`. */
   readonly limits?: Limits;
   peerOf(socket: TLSSocket): Peer;
-  /** Called a while after a flood of bytes has ended, when its memory can be released. */
-  onRelief?(): void;
 }
 
 export interface Listening extends AsyncDisposable {
@@ -59,7 +57,7 @@ export async function listen(
     http1Options: { keepAliveTimeout: 0 },
   });
   const callers = new Callers(options.limits ?? defaultLimits);
-  const connections = new ServerConnections({ callers, clock, log, onRelief: () => options.onRelief?.() });
+  const connections = new ServerConnections({ callers, clock, log });
   const edge: Edge = { serve, options, callers, connections, watches: new Set(), isClosing: false };
   takeRequests(edge, server);
   // TCP is accepted here and not by the TLS server, so that connections count from the beginning.

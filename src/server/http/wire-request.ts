@@ -4,7 +4,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { ignore } from "#lib/net/sockets.ts";
 import { type Caller, type Callers, type Wait } from "./callers.ts";
 import { type Connection, type ServerConnections } from "./connections.ts";
-import { bodyTooLarge, maxBodyBytes } from "./limits.ts";
+import { bodyTooLarge, maxBodyBytes, userSettings } from "./limits.ts";
 import { type BodySource, decompressed, readBody } from "./read-body.ts";
 
 /** Where a request arrived. */
@@ -17,6 +17,8 @@ export interface Entry {
 
 /** A watch keeps its parsed selectors: one whose query is longer than this counts as two. */
 const longQuery = 512;
+
+const { initialWindowSize: windowBytes } = userSettings;
 
 /** How long a response waits for the client to read the previous ones. */
 const roomMs = 30_000;
@@ -40,7 +42,10 @@ export class WireRequest implements ApiRequest {
   source: BodySource | undefined;
   readonly #entry: Entry | undefined;
   #caller: Caller | undefined;
+  bodyStream: BodySource | undefined;
   #bodyBytes = 0;
+  /** What the client may have sent of a body that is passed on, and nobody has read. */
+  #streamedBytes = 0;
   #unsentBytes = 0;
   #unreadBytes = 0;
   #hasLargePlace = false;
@@ -81,7 +86,8 @@ export class WireRequest implements ApiRequest {
     callers.beginRequest(caller);
     this.#caller = caller;
     if (connection.isStranger) connections.welcome(connection, caller);
-    return this.source ? this.#receive(this.source, caller, options) : undefined;
+    if (!this.source) return undefined;
+    return options.streams ? this.#passOn(this.source, caller) : this.#receive(this.source, caller, options);
   }
 
   room(): Promise<void> | undefined {
@@ -169,11 +175,24 @@ export class WireRequest implements ApiRequest {
     entry.callers.endRequest(this.#caller);
     if (this.#unsentBytes > 0) entry.callers.removeUnsent(this.#caller, this.#unsentBytes);
     if (this.#unreadBytes > 0) entry.callers.changeUnread(this.#caller, -this.#unreadBytes);
+    if (this.#streamedBytes > 0) entry.callers.removeBody(this.#caller, this.#streamedBytes);
   }
 
   /** Anything counted after `gone` would count for ever. */
   #checkPresent(): void {
     if (this.#isGone) throw hungUp();
+  }
+
+  /** While nobody reads the body, the client can send as much of it as the window of its stream allows. */
+  #passOn(source: BodySource, caller: Caller): undefined {
+    const { callers } = this.#entry as Entry;
+    const { "content-length": length, expect } = this.headers;
+    const bytes = Math.min(Number(length ?? windowBytes), windowBytes);
+    callers.addBody(caller, bytes);
+    this.#streamedBytes = bytes;
+    if (expect === "100-continue") sayContinue(source);
+    this.bodyStream = source;
+    this.source = undefined;
   }
 
   async #receive(source: BodySource, caller: Caller, { passesOn }: AdmitOptions): Promise<void> {

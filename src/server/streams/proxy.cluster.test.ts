@@ -31,7 +31,7 @@ const yearMs = 365 * 86_400_000;
 const validity = { notBeforeMs: Date.now() - 3_600_000, notAfterMs: Date.now() + yearMs };
 
 /** A pod at this machine's own address, what it serves, and what a listener at loopback receives. */
-suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "this machine has no address" }, () => {
+suite("the proxy to pods and nodes", { timeout: 120_000, skip: podIp === "" && "this machine has no address" }, () => {
   const authority = createAuthority({ subject: { commonName: "ca" }, ...validity });
   const store = openMemoryStore(base);
   let api: AssembledServer;
@@ -107,7 +107,7 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
       query: "",
       headers,
       body,
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(60_000),
       peer: { address: "192.0.2.7", user: admin },
     });
     if (wire.type === "body") {

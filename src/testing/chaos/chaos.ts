@@ -1,16 +1,12 @@
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
-import { type Resource } from "#api/resource.ts";
-import { staleObject } from "#api/status.ts";
-import { type Client } from "#client/client.ts";
-import { controllerUser } from "#cluster/identities.ts";
-import { runControllers } from "#controllers/all.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
-import { createAuthority } from "#lib/crypto/x509.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
-import { runReconcilers } from "#runtime/run-reconciler.ts";
+import { type ReconcilerFactory, runReconcilers } from "#runtime/run-reconciler.ts";
 import { heartbeats, type PodRunnerOptions, podRunner } from "../pod-runner.ts";
 import { type ClusterOptions, type ComponentDeps, startCluster, type TestCluster } from "../start-cluster.ts";
+import { type FaultRates, Faults } from "./faults.ts";
+import { runLeaders } from "./leaders.ts";
 
 /** The seeds of a chaos test: `SEEDS=200` runs more of them, `SEED=17` only one. */
 export function chaosSeeds(usual: number): number[] {
@@ -18,86 +14,77 @@ export function chaosSeeds(usual: number): number[] {
   return SEED ? SEED.split(",").map(Number) : Array.from({ length: Number(SEEDS ?? usual) }, (_, at) => at + 1);
 }
 
-/** Refuses a third of all writes, and calls back before some of the others. */
-function unreliable(client: Client, random: Random, onCrash: () => void): Client {
-  const disturb = (resource: Resource): void => {
-    if (random() < 0.02) onCrash();
-    // At random: if it were each third one, a write and the two events about its failure could go round for ever.
-    if (random() < 1 / 3) throw staleObject(resource, "chaos");
-  };
-  return {
-    ...client,
-    async create(resource, object, options) {
-      disturb(resource);
-      return await client.create(resource, object, options);
-    },
-    async update(resource, object, options) {
-      disturb(resource);
-      return await client.update(resource, object, options);
-    },
-    async updateStatus(resource, object, options) {
-      disturb(resource);
-      return await client.updateStatus(resource, object, options);
-    },
-    async patch(resource, ref, patch, options) {
-      disturb(resource);
-      return await client.patch(resource, ref, patch, options);
-    },
-    async delete(resource, ref, options) {
-      disturb(resource);
-      return await client.delete(resource, ref, options);
-    },
-  };
+export interface ChaosOptions extends PodRunnerOptions, Pick<ClusterOptions, "nodeMetrics"> {
+  /** The nodes that are alive; default: `node-1`. One that is removed from the list is silent from then on. */
+  readonly nodes?: readonly string[];
+  /** Which faults there are; default: crashes, and a third of all writes is refused. */
+  rates?(random: Random): FaultRates;
+  /** How many leaders there may be for a moment; default 1. */
+  readonly leaders?: number;
+  readonly nodeAnnotations?: Readonly<Record<string, string>>;
+  /** Programs of others, which neither crash nor are refused. */
+  readonly peers?: readonly ReconcilerFactory[];
 }
 
-const authorityLifeMs = 365 * 86_400_000;
-
-/** The controllers, restarted whenever they crash. */
-async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSignal): Promise<void> {
-  const random = seededRandom(seed);
-  const validity = { notBeforeMs: deps.clock.now(), notAfterMs: deps.clock.now() + authorityLifeMs };
-  const authority = createAuthority({ subject: { commonName: "kubernetes" }, ...validity });
-  const trust = { rootCa: authority.certificate, signer: { authority: () => authority }, signToken: () => "token" };
-  while (!signal.aborted) {
-    const crash = new AbortController();
-    const clientFor = (account: string) =>
-      unreliable(deps.clientFor(controllerUser(account)), random, () => crash.abort(new Error("crash")));
-    await runControllers({ ...deps, ...trust, clientFor }, AbortSignal.any([signal, crash.signal]));
-    await deps.clock.sleep(100, signal).catch(() => undefined);
-  }
+/** A cluster whose controllers crash and are lied to. */
+export interface ChaosCluster extends TestCluster {
+  /** They are on until a test turns them off. */
+  readonly faults: Faults;
 }
 
-export interface ChaosOptions extends PodRunnerOptions, Pick<ClusterOptions, "nodeMetrics"> {}
+const noWatchFaults = { watchLifeMs: Infinity, watchLagMs: 0, expired: 0 };
+const crashesAndConflicts = (): FaultRates => ({
+  ...noWatchFaults,
+  conflictEvery: 3,
+  lostReply: 0,
+  unavailable: 0,
+  slow: 0,
+  kill: 0.01,
+});
 
 /** A cluster whose controllers crash at random between writes, and a third of whose writes are refused. */
-export async function startChaos(seed: number, options: ChaosOptions = {}): Promise<TestCluster> {
-  const { nodeMetrics } = options;
+export async function startChaos(seed: number, options: ChaosOptions = {}): Promise<ChaosCluster> {
+  const { nodeMetrics, nodes = ["node-1"], rates = crashesAndConflicts, leaders = 1 } = options;
+  const { nodeAnnotations: annotations = {}, peers = [] } = options;
+  const random = seededRandom(seed);
+  let faults: Faults | undefined;
   const cluster = await startCluster({
     controllers: false,
     ...(nodeMetrics ? { nodeMetrics } : {}),
     seed,
-    components: (deps) => [
-      (stop) => runCrashing(deps, seed, stop),
-      (stop) => runReconcilers([podRunner(options), binder], deps, stop),
-      (stop) => heartbeats(deps, ["node-1"], stop),
-    ],
+    components: (deps) => {
+      const placed = new Faults(deps.clock, random, rates(random));
+      placed.isOn = true;
+      faults = placed;
+      return [
+        (stop) => runLeaders(deps, { faults: placed, random, leaders }, stop),
+        (stop) => runReconcilers([podRunner(options), binder, ...peers], deps, stop),
+        (stop) => heartbeats(deps, nodes, stop),
+      ];
+    },
   });
-  await cluster.client.create(Node, {
-    metadata: { name: "node-1" },
-    status: { conditions: [{ type: "Ready", status: "True" }] },
-  });
+  if (!faults) throw new Error("the components were not created");
+  const status = { conditions: [{ type: "Ready", status: "True" as const }] };
+  for (const name of nodes) await cluster.client.create(Node, { metadata: { name, annotations }, status });
   await cluster.settle();
-  return cluster;
+  return { ...cluster, faults };
 }
 
-/** A minimal scheduler. */
+/** A minimal scheduler: the node that the pod demands, or the first one. */
 const binder = ({ client }: Pick<ComponentDeps, "client">) => ({
   name: "binder",
   reconciles: Pod,
   async reconcile(pod: Pod) {
     if (pod.spec.nodeName || pod.metadata.deletionTimestamp) return;
     const { namespace, name } = pod.metadata;
-    const body = { apiVersion: "v1", kind: "Binding", metadata: { name }, target: { kind: "Node", name: "node-1" } };
+    const target = { kind: "Node", name: demandedNode(pod) ?? "node-1" };
+    const body = { apiVersion: "v1", kind: "Binding", metadata: { name }, target };
     await client.createSubresource(Pod, { namespace, name }, "binding", body, { signal: neverAborted });
   },
 });
+
+/** Pods of DaemonSets name their node by its field. */
+function demandedNode({ spec }: Pod): string | undefined {
+  const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  return terms?.[0]?.matchFields?.find(({ key }) => key === "metadata.name")?.values?.[0];
+}

@@ -6,6 +6,7 @@ import { createSocket } from "node:dgram";
 import { Resolver } from "node:dns/promises";
 import { connect, createServer } from "node:net";
 import { createInterface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
 
 interface Order {
   readonly id: number;
@@ -19,9 +20,12 @@ interface Order {
   readonly type?: string;
   /** The port to send from; 0 or absent means any. */
   readonly fromPort?: number;
+  /** How long to wait for an answer. */
+  readonly waitMs?: number;
 }
 
-const timeoutMs = 2_000;
+/** On a slow machine an answer may take long. */
+const usualWaitMs = 60_000;
 
 for await (const line of createInterface({ input: process.stdin })) {
   const order = JSON.parse(line) as Order;
@@ -42,8 +46,8 @@ function perform(order: Order): Promise<string> {
   return order.protocol === "tcp" ? askTcp(order) : askUdp(order);
 }
 
-async function resolve({ host, port, name = "", type = "A" }: Order): Promise<string> {
-  const resolver = new Resolver({ timeout: timeoutMs, tries: 1 });
+async function resolve({ host, port, name = "", type = "A", waitMs = usualWaitMs }: Order): Promise<string> {
+  const resolver = new Resolver({ timeout: waitMs, tries: 1 });
   resolver.setServers([`${host}:${port}`]);
   return JSON.stringify(await resolver.resolve(name, type));
 }
@@ -68,11 +72,11 @@ function listenUdp({ host, port, name }: Order): Promise<string> {
   });
 }
 
-function askTcp({ host, port }: Order): Promise<string> {
+function askTcp({ host, port, waitMs = usualWaitMs }: Order): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port });
     let text = "";
-    socket.setTimeout(timeoutMs, () => {
+    socket.setTimeout(waitMs, () => {
       socket.destroy();
       resolve("no answer");
     });
@@ -84,20 +88,25 @@ function askTcp({ host, port }: Order): Promise<string> {
   });
 }
 
-function askUdp({ host, port, fromPort }: Order): Promise<string> {
+function askUdp({ host, port, fromPort, waitMs = usualWaitMs }: Order): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = createSocket("udp4");
-    const timer = setTimeout(() => done("no answer"), timeoutMs);
-    const done = (text: string): void => {
-      clearTimeout(timer);
+    const timers = new AbortController();
+    const end = (settle: () => void): void => {
+      timers.abort();
       socket.close();
-      resolve(text);
+      settle();
     };
-    socket.on("error", (error) => {
-      clearTimeout(timer);
-      reject(error);
-    });
-    socket.on("message", (message) => done(message.toString()));
-    socket.bind(fromPort ?? 0, () => socket.connect(port, host, () => socket.send("?")));
+    const after = (ms: number, act: () => void): void =>
+      void setTimeout(ms, undefined, timers).then(act, () => undefined);
+    // The kernel limits how often it refuses datagrams.
+    const send = (): void => {
+      socket.send("?");
+      after(1_000, send);
+    };
+    after(waitMs, () => end(() => resolve("no answer")));
+    socket.on("error", (error) => end(() => reject(error)));
+    socket.on("message", (message) => end(() => resolve(message.toString())));
+    socket.bind(fromPort ?? 0, () => socket.connect(port, host, send));
   });
 }

@@ -10,9 +10,14 @@ export interface Place {
   /** Answers every connection or datagram with its name and the client's address. */
   listen(protocol: "tcp" | "udp", at: { host?: string; port: number; name: string }): Promise<void>;
   /** Resolves with the answer, an error code, or `no answer`. */
-  ask(protocol: "tcp" | "udp", host: string, port: number, options?: { fromPort?: number }): Promise<string>;
+  ask(
+    protocol: "tcp" | "udp",
+    host: string,
+    port: number,
+    options?: { fromPort?: number; waitMs?: number },
+  ): Promise<string>;
   /** Asks a DNS server, on port 53 by default. Resolves with the records as JSON, or an error code. */
-  resolve(server: string, name: string, type: string, port?: number): Promise<string>;
+  resolve(server: string, name: string, type: string, options?: { port?: number; waitMs?: number }): Promise<string>;
   /** Runs a command there. */
   run(command: string, args: readonly string[], input?: string): Promise<string>;
 }
@@ -120,7 +125,8 @@ function placeOf(namespace: string, address: string, agent: Agent): Place {
       if (text !== "listening") throw new Error(`${namespace} does not listen on ${host}:${port}: ${text}`);
     },
     ask: (protocol, host, port, options) => agent.order({ act: "ask", protocol, host, port, ...options }),
-    resolve: (host, name, type, port = 53) => agent.order({ act: "resolve", protocol: "udp", host, port, name, type }),
+    resolve: (host, name, type, options) =>
+      agent.order({ act: "resolve", protocol: "udp", host, port: 53, name, type, ...options }),
     run: async (command, args, input) =>
       (await runCommand("ip", ["netns", "exec", namespace, command, ...args], { input })).stdout,
   };

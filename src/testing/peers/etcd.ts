@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } f
 import net from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { freePorts } from "./free-ports.ts";
 
 const root = path.resolve(import.meta.dirname, "../../..");
 
@@ -126,19 +127,6 @@ function argumentsOf({ tls, maxRequestBytes }: EtcdOptions, { n, size, ports, da
   if (tls) args.push("--trusted-ca-file", tls.caFile, "--client-cert-auth");
   if (maxRequestBytes) args.push("--max-request-bytes", String(maxRequestBytes));
   return { endpoint, port, args };
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = net.createServer();
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 async function waitForPorts(ports: readonly number[]): Promise<void> {

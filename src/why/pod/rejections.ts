@@ -33,7 +33,11 @@ export function causeOf({ plugin, reasons }: NodeRejection): Cause {
       return is("cordoned");
     case "VolumeBinding":
     case "VolumeZone":
+      if (reasons.some((reason) => reason.includes("enough free storage")))
+        return is("short of storage for a new volume");
       return is("out of reach of a volume that the pod needs");
+    case "NodeVolumeLimits":
+      return has("as many volumes as it can have");
     case "VolumeRestrictions":
       return has("a volume of the pod in use by another pod");
     default:
@@ -158,6 +162,10 @@ function gateAdvice(facts: PodFacts, { node, plugin, reasons }: NodeRejection): 
     case "VolumeBinding":
     case "VolumeZone":
       return ["Look where the volumes are: `kubectl describe pv`. Their node affinity and zones decide."];
+    case "NodeVolumeLimits":
+      return [
+        `Look at the limit of ${node} in \`kubectl get csinode ${node} -o yaml\`: delete pods with volumes, or add a node.`,
+      ];
     case "VolumeRestrictions":
       return ["Delete the pod that uses the volume: only one pod at a time may."];
     case "NodeUnschedulable":

@@ -1,7 +1,21 @@
 import { dns1123Label } from "#api/meta/names.ts";
-import { defaulted, inline, nullable, optional, present, required } from "#schema/fields.ts";
+import { defaulted, inline, nullable, optional, present, required, stated, unstated } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { boolean, int32, list, listByKey, listedOneOf, map, oneOf, quantity, setOf, string } from "#schema/types.ts";
+import {
+  atomicList,
+  boolean,
+  int32,
+  known,
+  list,
+  listByKey,
+  listedOneOf,
+  map,
+  oneOf,
+  quantity,
+  setOf,
+  string,
+  unlisted,
+} from "#schema/types.ts";
 import { EnvFromSource, EnvVar } from "./env.ts";
 import { defaultPullPolicy, type PullPolicy } from "./image-name.ts";
 import { Lifecycle, Probe } from "./probe.ts";
@@ -9,7 +23,7 @@ import { type ResourceList, roundToMillis } from "./resource-list.ts";
 import { SecurityContext } from "./security-context.ts";
 
 const object = inPackage("core/v1");
-const restartPolicies = oneOf("Always", "Never", "OnFailure");
+const restartPolicies = unlisted(oneOf("Always", "Never", "OnFailure"));
 const messagePolicy = listedOneOf("File", "FallbackToLogsOnError");
 
 const ResourceClaim = object("ResourceClaim", "A claim in the pod's resourceClaims that a container uses.", {
@@ -33,9 +47,13 @@ export const ContainerRestartRule = object(
   "ContainerRestartRule",
   "What happens when a container exits with some codes.",
   {
-    action: present(1, string(), "What happens: Restart of the container, or RestartAllContainers of the pod."),
+    action: unstated(
+      present(1, string(), "What happens: Restart of the container, or RestartAllContainers of the pod."),
+    ),
     exitCodes: object.nullable(2, "ContainerRestartRuleOnExitCodes", "Exit codes that the rule is for.", {
-      operator: present(1, string(), "Whether the exit code must be among the values (In) or must not (NotIn)."),
+      operator: unstated(
+        present(1, string(), "Whether the exit code must be among the values (In) or must not (NotIn)."),
+      ),
       values: optional(2, setOf(int32()), "Exit codes to compare with, at most 255."),
     }),
   },
@@ -46,7 +64,7 @@ export const ContainerPort = object("ContainerPort", "A port of a container.", {
   name: optional(1, string(), "Name of the port, unique in the pod. Services and probes can refer to it."),
   hostPort: optional(2, int32({ min: 1, max: 65535 }), "Port on the node that leads to the container; none if 0."),
   containerPort: required(3, int32(), "Port on the IP address of the pod."),
-  protocol: defaulted(4, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
+  protocol: stated(defaulted(4, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP.")),
   hostIP: optional(5, string(), "IP address of the node that hostPort is bound to; all addresses if empty."),
 });
 export interface ContainerPort extends Infer<typeof ContainerPort> {}
@@ -56,7 +74,11 @@ export const VolumeMount = object("VolumeMount", "A volume that is mounted into 
   readOnly: optional(2, boolean(), "Whether the volume is mounted read-only."),
   mountPath: required(3, string(), "Path in the container at which the volume is mounted. Cannot contain a colon."),
   subPath: optional(4, string(), "Path within the volume to mount; the root of the volume if empty."),
-  mountPropagation: nullable(5, string(), "Mount propagation: None (default), HostToContainer or Bidirectional."),
+  mountPropagation: nullable(
+    5,
+    known("Bidirectional", "HostToContainer", "None"),
+    "Mount propagation: None (default), HostToContainer or Bidirectional.",
+  ),
   subPathExpr: optional(6, string(), "Path within the volume to mount, with $(NAME) replaced by variables."),
   recursiveReadOnly: nullable(7, string(), "Whether mounts below are read-only too: Disabled, IfPossible or Enabled."),
 });
@@ -70,8 +92,12 @@ const VolumeDevice = object("VolumeDevice", "A raw block volume that a container
 const containerFields = {
   name: required(1, string(dns1123Label), "Name of the container, unique in the pod. Cannot be changed."),
   image: optional(2, string(), "Name of the image to run."),
-  command: optional(3, list(string()), "Entrypoint; that of the image if empty. $(NAME) is replaced by a variable."),
-  args: optional(4, list(string()), "Arguments; those of the image if empty. $(NAME) is replaced by a variable."),
+  command: optional(
+    3,
+    atomicList(string()),
+    "Entrypoint; that of the image if empty. $(NAME) is replaced by a variable.",
+  ),
+  args: optional(4, atomicList(string()), "Arguments; those of the image if empty. $(NAME) is replaced by a variable."),
   workingDir: optional(5, string(), "Working directory; that of the image if empty."),
   ports: optional(6, listByKey(["containerPort", "protocol"], ContainerPort), "Ports that the container listens on."),
   env: optional(7, listByKey("name", EnvVar), "Environment variables of the container."),
@@ -86,13 +112,21 @@ const containerFields = {
   stdin: optional(16, boolean(), "Whether the standard input of the container is kept open."),
   stdinOnce: optional(17, boolean(), "Whether standard input is closed after the first client disconnects."),
   tty: optional(18, boolean(), "Whether the container gets a terminal. Requires stdin."),
-  envFrom: optional(19, list(EnvFromSource), "Sources of further environment variables. Those in env override them."),
+  envFrom: optional(
+    19,
+    atomicList(EnvFromSource),
+    "Sources of further environment variables. Those in env override them.",
+  ),
   terminationMessagePolicy: defaulted(20, messagePolicy, "File", "Where the termination message is read from."),
   volumeDevices: optional(21, listByKey("devicePath", VolumeDevice), "Raw block volumes that the container uses."),
   startupProbe: nullable(22, Probe, "Check that the container has started. The other probes wait for it."),
-  resizePolicy: optional(23, list(ContainerResizePolicy), "Which changes of resources restart the container."),
+  resizePolicy: optional(23, atomicList(ContainerResizePolicy), "Which changes of resources restart the container."),
   restartPolicy: nullable(24, restartPolicies, "When the container restarts. Always makes it a sidecar."),
-  restartPolicyRules: optional(25, list(ContainerRestartRule), "Rules by exit code. They override restartPolicy."),
+  restartPolicyRules: optional(
+    25,
+    atomicList(ContainerRestartRule),
+    "Rules by exit code. They override restartPolicy.",
+  ),
 };
 
 export const Container = object.filledBy(containerDefaults, "Container", "A container of a pod.", containerFields);

@@ -1,5 +1,5 @@
 import { dns1123Label, envVarName } from "#api/meta/names.ts";
-import { defaulted, inline, nullable, optional, present, required } from "#schema/fields.ts";
+import { defaulted, inline, nullable, optional, present, required, stated } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { boolean, quantity, string } from "#schema/types.ts";
 
@@ -22,11 +22,11 @@ export const FileKeySelector = object.atomic("FileKeySelector", "A variable of a
   volumeName: required(1, string(dns1123Label), "Name of the volume that holds the env file."),
   path: required(2, string(), "Path of the env file in the volume. Must be relative and cannot contain `..`."),
   key: required(3, string(envVarName), "Name of the variable in the env file."),
-  optional: defaulted(4, boolean(), false, "Whether the env file or the variable may be missing."),
+  optional: stated(defaulted(4, boolean(), false, "Whether the env file or the variable may be missing.")),
 });
 
-const configMapName = inline(1, { name: optional(1, string(), "Name of the ConfigMap.") });
-const secretName = inline(1, { name: optional(1, string(), "Name of the Secret.") });
+const configMapName = inline(1, { name: stated(optional(1, string(), "Name of the ConfigMap."), "") });
+const secretName = inline(1, { name: stated(optional(1, string(), "Name of the Secret."), "") });
 
 export const EnvVarSource = object("EnvVarSource", "The source of a variable. Exactly one field is set.", {
   fieldRef: nullable(1, ObjectFieldSelector, "Field of the pod, such as metadata.name or status.podIP."),

@@ -1,6 +1,7 @@
 import { defaulted, inline, nullable, optional, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { int32, int64, intOrString, list, oneOf, string } from "#schema/types.ts";
+import { atomicList, int32, int64, intOrString, known, oneOf, string } from "#schema/types.ts";
+import { linuxSignals } from "./stop-signals.ts";
 
 const object = inPackage("core/v1");
 
@@ -14,13 +15,13 @@ export const HTTPGetAction = object("HTTPGetAction", "An HTTP GET request. A sta
   port: present(2, intOrString(), "Number or name of the container's port."),
   host: optional(3, string(), "Host to connect to; the IP address of the pod if empty."),
   scheme: defaulted(4, oneOf("HTTP", "HTTPS"), "HTTP", "HTTP or HTTPS. Certificates are not verified."),
-  httpHeaders: optional(5, list(HTTPHeader), "Headers of the request."),
+  httpHeaders: optional(5, atomicList(HTTPHeader), "Headers of the request."),
 });
 export interface HTTPGetAction extends Infer<typeof HTTPGetAction> {}
 
 const commonHandlers = {
   exec: object.nullable(1, "ExecAction", "A command in the container. Exit status 0 is a success.", {
-    command: optional(1, list(string()), "Program and its arguments. It is not run in a shell."),
+    command: optional(1, atomicList(string()), "Program and its arguments. It is not run in a shell."),
   }),
   httpGet: nullable(2, HTTPGetAction, "An HTTP GET request to the container."),
   tcpSocket: object.nullable(3, "TCPSocketAction", "A TCP connection to the container. A hook of this type fails.", {
@@ -57,7 +58,7 @@ export interface LifecycleHandler extends Infer<typeof LifecycleHandler> {}
 export const Lifecycle = object("Lifecycle", "Hooks that run after the start and before the stop of a container.", {
   postStart: nullable(1, LifecycleHandler, "Hook after the start. If it fails, the container restarts."),
   preStop: nullable(2, LifecycleHandler, "Hook before the stop. It counts against the grace period."),
-  stopSignal: nullable(3, string(), "Signal that stops the container. Requires spec.os.name of the pod."),
+  stopSignal: nullable(3, known(...linuxSignals), "Signal that stops the container. Requires spec.os.name of the pod."),
 });
 export interface Lifecycle extends Infer<typeof Lifecycle> {}
 

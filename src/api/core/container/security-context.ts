@@ -1,6 +1,6 @@
 import { nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { boolean, int64, list, oneOf, string } from "#schema/types.ts";
+import { atomicList, boolean, int64, oneOf, string } from "#schema/types.ts";
 
 const object = inPackage("core/v1");
 
@@ -16,16 +16,25 @@ const SELinuxOptions = object("SELinuxOptions", "The SELinux label of a containe
   level: optional(4, string(), "Level part of the SELinux label."),
 });
 
-export const SeccompProfile = object("SeccompProfile", "The system calls that a container may make.", {
-  type: present(1, profileTypes, "Type of the seccomp profile."),
-  localhostProfile: nullable(2, string(), "File of the profile in the kubelet's seccomp directory, for Localhost."),
-});
+const localhost = { discriminator: "type", fields: ["localhostProfile"] };
+export const SeccompProfile = object(
+  "SeccompProfile",
+  { doc: "The system calls that a container may make.", union: localhost },
+  {
+    type: present(1, profileTypes, "Type of the seccomp profile."),
+    localhostProfile: nullable(2, string(), "File of the profile in the kubelet's seccomp directory, for Localhost."),
+  },
+);
 export interface SeccompProfile extends Infer<typeof SeccompProfile> {}
 
-export const AppArmorProfile = object("AppArmorProfile", "The AppArmor profile of a container.", {
-  type: present(1, profileTypes, "Type of the AppArmor profile."),
-  localhostProfile: nullable(2, string(), "Name of a profile that is loaded on the node, for Localhost."),
-});
+export const AppArmorProfile = object(
+  "AppArmorProfile",
+  { doc: "The AppArmor profile of a container.", union: localhost },
+  {
+    type: present(1, profileTypes, "Type of the AppArmor profile."),
+    localhostProfile: nullable(2, string(), "Name of a profile that is loaded on the node, for Localhost."),
+  },
+);
 export interface AppArmorProfile extends Infer<typeof AppArmorProfile> {}
 
 export const WindowsSecurityContextOptions = object("WindowsSecurityContextOptions", "Settings for Windows.", {
@@ -38,8 +47,8 @@ export interface WindowsSecurityContextOptions extends Infer<typeof WindowsSecur
 
 export const SecurityContext = object("SecurityContext", "Security settings of one container.", {
   capabilities: object.nullable(1, "Capabilities", "Linux capabilities that differ from the runtime's default set.", {
-    add: optional(1, list(string()), "Capabilities to add to the default set."),
-    drop: optional(2, list(string()), "Capabilities to drop from the default set."),
+    add: optional(1, atomicList(string()), "Capabilities to add to the default set."),
+    drop: optional(2, atomicList(string()), "Capabilities to drop from the default set."),
   }),
   privileged: nullable(2, boolean(), "Whether the container has the permissions of root on the node."),
   seLinuxOptions: nullable(3, SELinuxOptions, "SELinux label of the container."),
@@ -66,10 +75,10 @@ export const PodSecurityContext = object("PodSecurityContext", "Security setting
   runAsUser: nullable(2, unixId, "User ID of the first process of each container; that of the image by default."),
   runAsGroup: nullable(6, unixId, "Group ID of the first process of each container; that of the runtime by default."),
   runAsNonRoot: nullable(3, boolean(), "Whether containers must not run as root. Otherwise they are not started."),
-  supplementalGroups: optional(4, list(unixId), "Further groups of the first process of each container."),
+  supplementalGroups: optional(4, atomicList(unixId), "Further groups of the first process of each container."),
   supplementalGroupsPolicy: nullable(12, groupPolicies, "Whether the groups in the image count: Merge or Strict."),
   fsGroup: nullable(5, unixId, "Group that owns the pod's volumes and that all processes belong to."),
-  sysctls: optional(7, list(Sysctl), "Kernel parameters of the pod's namespaces."),
+  sysctls: optional(7, atomicList(Sysctl), "Kernel parameters of the pod's namespaces."),
   fsGroupChangePolicy: nullable(9, oneOf("Always", "OnRootMismatch"), "When fsGroup changes the owner of volumes."),
   seccompProfile: nullable(10, SeccompProfile, "System calls that the containers may make."),
   appArmorProfile: nullable(11, AppArmorProfile, "AppArmor profile of all containers."),

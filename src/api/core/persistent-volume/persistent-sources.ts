@@ -1,4 +1,4 @@
-import { defaulted, inGo, nullable, optional, present, required } from "#schema/fields.ts";
+import { defaulted, demanded, inGo, nullable, optional, present, required, stated } from "#schema/fields.ts";
 import { type Field, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, map, string } from "#schema/types.ts";
 import { ObjectReference, SecretReference } from "../references.ts";
@@ -31,9 +31,9 @@ export const persistentSources = {
     monitors: required(1, atomicList(string()), "Addresses of the Ceph monitors."),
     image: required(2, string(), "Name of the RBD image."),
     fsType: fsType(3),
-    pool: defaulted(4, string(), "rbd", "Name of the pool that holds the image."),
-    user: defaulted(5, string(), "admin", "Name of the Ceph user."),
-    keyring: defaulted(6, string(), "/etc/ceph/keyring", "Path of the user's keyring on the node."),
+    pool: stated(defaulted(4, string(), "rbd", "Name of the pool that holds the image.")),
+    user: stated(defaulted(5, string(), "admin", "Name of the Ceph user.")),
+    keyring: stated(defaulted(6, string(), "/etc/ceph/keyring", "Path of the user's keyring on the node.")),
     secretRef: secretRef(7, "the key of the user. It overrides keyring"),
     readOnly: readOnly(8),
   }),
@@ -41,7 +41,7 @@ export const persistentSources = {
     targetPortal: required(1, string(), "IP address and port of the iSCSI target."),
     iqn: required(2, string(), "Qualified name of the iSCSI target."),
     lun: present(3, int32(), "Logical unit number on the iSCSI target."),
-    iscsiInterface: defaulted(4, string(), "default", "Interface that sends the iSCSI traffic."),
+    iscsiInterface: stated(defaulted(4, string(), "default", "Interface that sends the iSCSI traffic.")),
     fsType: fsType(5),
     readOnly: readOnly(6),
     portals: optional(7, atomicList(string()), "IP addresses and ports of further portals of the iSCSI target."),
@@ -87,13 +87,13 @@ export const persistentSources = {
   scaleIO: object.nullable(19, "ScaleIOPersistentVolumeSource", "A ScaleIO volume. No longer supported.", {
     gateway: required(1, string(), "Address of the ScaleIO gateway."),
     system: required(2, string(), "Name of the storage system."),
-    secretRef: inGo({ zero: "written" }, secretRef(3, "the credentials of the user")),
+    secretRef: demanded(inGo({ zero: "written" }, secretRef(3, "the credentials of the user"))),
     sslEnabled: optional(4, boolean(), "Whether the gateway is reached over TLS."),
     protectionDomain: optional(5, string(), "Name of the protection domain."),
     storagePool: optional(6, string(), "Name of the storage pool in the protection domain."),
-    storageMode: defaulted(7, string(), "ThinProvisioned", "ThickProvisioned or ThinProvisioned."),
+    storageMode: stated(defaulted(7, string(), "ThinProvisioned", "ThickProvisioned or ThinProvisioned.")),
     volumeName: optional(8, string(), "Name of the ScaleIO volume."),
-    fsType: defaulted(9, string(), "xfs", "File system of the volume."),
+    fsType: stated(defaulted(9, string(), "xfs", "File system of the volume.")),
     readOnly: readOnly(10),
   }),
   local: object.nullable(20, "LocalVolumeSource", "A directory or a disk of one node.", {

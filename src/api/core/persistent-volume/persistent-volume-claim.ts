@@ -1,10 +1,11 @@
+import { accessModes } from "#api/core/volume/access-modes.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { ageColumn, column, wide } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
 import { defineResource, type NamespacedObject, type ObjectOf } from "#api/resource.ts";
 import { defaulted, embedded, granular, nullable, optional, present } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
-import { atomicList, listByKey, map, quantity, string, time } from "#schema/types.ts";
+import { atomicList, known, listByKey, map, quantity, string, time } from "#schema/types.ts";
 import { type ResourceList, roundToMillis } from "../container/resource-list.ts";
 import { validateClaimSpec } from "../pod/validate/volumes/validate-volume-claim-spec.ts";
 import { PersistentVolumeClaimSpec } from "../volume/volume-claim-spec.ts";
@@ -21,16 +22,39 @@ const ClaimCondition = conditionOf("core/v1.PersistentVolumeClaimCondition", typ
 });
 
 const ClaimStatus = object.filledBy(roundAmounts, "PersistentVolumeClaimStatus", "The observed state of a claim.", {
-  phase: defaulted(1, string(), "Pending", "Phase of the claim: Pending, Bound, or Lost without its volume."),
-  accessModes: optional(2, atomicList(string()), "How nodes and pods can access the volume of the claim."),
+  phase: defaulted(
+    1,
+    known("Bound", "Lost", "Pending"),
+    "Pending",
+    "Phase of the claim: Pending, Bound, or Lost without its volume.",
+  ),
+  accessModes: optional(2, atomicList(known(...accessModes)), "How nodes and pods can access the volume of the claim."),
   capacity: optional(3, map(quantity()), "Size of the volume of the claim, as storage."),
   conditions: optional(4, listByKey("type", ClaimCondition), "Conditions of the claim, one for each type."),
   allocatedResources: optional(5, map(quantity()), "Size that the volume is growing to, as storage."),
-  allocatedResourceStatuses: granular(optional(7, map(string()), "How far the growth of the volume is, by resource.")),
+  allocatedResourceStatuses: granular(
+    optional(
+      7,
+      map(
+        known(
+          "ControllerResizeInProgress",
+          "ControllerResizeInfeasible",
+          "NodeResizeInProgress",
+          "NodeResizeInfeasible",
+          "NodeResizePending",
+        ),
+      ),
+      "How far the growth of the volume is, by resource.",
+    ),
+  ),
   currentVolumeAttributesClassName: nullable(8, string(), "Name of the VolumeAttributesClass that is in effect."),
   modifyVolumeStatus: object.nullable(9, "ModifyVolumeStatus", "How far a change of the volume's attributes is.", {
     targetVolumeAttributesClassName: optional(1, string(), "Name of the VolumeAttributesClass that is being applied."),
-    status: present(2, string(), "How far the change is: Pending, InProgress or Infeasible."),
+    status: present(
+      2,
+      known("InProgress", "Infeasible", "Pending"),
+      "How far the change is: Pending, InProgress or Infeasible.",
+    ),
   }),
 });
 

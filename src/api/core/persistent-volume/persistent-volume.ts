@@ -4,7 +4,7 @@ import { type ClusterObject, defineResource, type ObjectOf } from "#api/resource
 import { timestamp } from "#lib/async/clock.ts";
 import { defaulted, embedded, nullable, optional } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
-import { string, time } from "#schema/types.ts";
+import { known, string, time } from "#schema/types.ts";
 import { warnOfTerm } from "../pod/pod-warnings.ts";
 import { retiredSources } from "../volume/volume-warnings.ts";
 import { PersistentVolumeSpec } from "./persistent-volume-spec.ts";
@@ -16,7 +16,12 @@ const object = inPackage("core/v1");
 const fields = {
   spec: embedded(2, PersistentVolumeSpec),
   status: object.embedded(3, "PersistentVolumeStatus", "The observed state of a volume.", {
-    phase: defaulted(1, string(), "Pending", "Phase of the volume: Pending, Available, Bound, Released or Failed."),
+    phase: defaulted(
+      1,
+      known("Available", "Bound", "Failed", "Pending", "Released"),
+      "Pending",
+      "Phase of the volume: Pending, Available, Bound, Released or Failed.",
+    ),
     message: optional(2, string(), "Why the volume is in its phase, for people."),
     reason: optional(3, string(), "Why the volume is in its phase, as one CamelCase word."),
     lastPhaseTransitionTime: nullable(4, time(), "When the phase of the volume last changed."),

@@ -4,7 +4,7 @@ import { PodSecurityContext } from "#api/core/container/security-context.ts";
 import { Volume } from "#api/core/volume/volume.ts";
 import { defaulted, inGo, nullable, optional, present, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { boolean, int32, int64, list, listByKey, listedOneOf, map, quantity, string } from "#schema/types.ts";
+import { atomicList, boolean, int32, int64, listByKey, listedOneOf, map, quantity, string } from "#schema/types.ts";
 import { LocalObjectReference } from "../references.ts";
 import { Affinity, Toleration, TopologySpreadConstraint } from "./affinity.ts";
 
@@ -16,15 +16,15 @@ const PodDNSConfigOption = object("PodDNSConfigOption", "An option of the DNS re
 });
 
 export const PodDNSConfig = object("PodDNSConfig", "DNS settings of a pod. They are merged with those of dnsPolicy.", {
-  nameservers: optional(1, list(string()), "IP addresses of name servers, at most three."),
-  searches: optional(2, list(string()), "Domains in which short names are searched."),
-  options: optional(3, list(PodDNSConfigOption), "Options of the DNS resolver."),
+  nameservers: optional(1, atomicList(string()), "IP addresses of name servers, at most three."),
+  searches: optional(2, atomicList(string()), "Domains in which short names are searched."),
+  options: optional(3, atomicList(PodDNSConfigOption), "Options of the DNS resolver."),
 });
 export interface PodDNSConfig extends Infer<typeof PodDNSConfig> {}
 
 export const HostAlias = object("HostAlias", "A line of /etc/hosts.", {
   ip: present(1, string(), "IP address of the line."),
-  hostnames: optional(2, list(string()), "Host names of the IP address."),
+  hostnames: optional(2, atomicList(string()), "Host names of the IP address."),
 });
 export interface HostAlias extends Infer<typeof HostAlias> {}
 
@@ -69,13 +69,13 @@ export const PodSpec = object.filledBy(podSpecDefaults, "PodSpec", "The desired 
   schedulerName: defaulted(19, string(), "default-scheduler", "Name of the scheduler that places the pod."),
   initContainers: optional(20, listByKey("name", Container), "Containers that run one by one before the others."),
   automountServiceAccountToken: nullable(21, boolean(), "Whether a token of the service account is mounted."),
-  tolerations: optional(22, list(Toleration), "Taints of nodes that the pod tolerates."),
+  tolerations: optional(22, atomicList(Toleration), "Taints of nodes that the pod tolerates."),
   hostAliases: optional(23, listByKey("ip", HostAlias), "Further lines of /etc/hosts in the pod."),
   priorityClassName: optional(24, string(), "PriorityClass that gives the pod its priority."),
   priority: nullable(25, int32(), "Priority of the pod. Set by the server from the PriorityClass."),
   dnsConfig: nullable(26, PodDNSConfig, "DNS settings of the pod, merged with those of dnsPolicy."),
   shareProcessNamespace: nullable(27, boolean(), "Whether the containers can see each other's processes."),
-  readinessGates: optional(28, list(PodReadinessGate), "Conditions that must be True before the pod is ready."),
+  readinessGates: optional(28, atomicList(PodReadinessGate), "Conditions that must be True before the pod is ready."),
   runtimeClassName: nullable(29, string(), "RuntimeClass that runs the pod; the default runtime if absent."),
   enableServiceLinks: nullable(30, boolean(), "Whether containers get variables for services; true by default."),
   preemptionPolicy: nullable(31, preemption, "Whether the pod may displace pods of lower priority."),

@@ -1,13 +1,29 @@
 import { ResourceRequirements } from "#api/core/container/container.ts";
-import { defaulted, nullable, optional, required } from "#schema/fields.ts";
+import { defaulted, demanded, nullable, optional, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { boolean, int32, int64, list, listByKey, map, oneOf, quantity, setOf, string, time } from "#schema/types.ts";
+import {
+  atomicList,
+  boolean,
+  int32,
+  int64,
+  known,
+  list,
+  listByKey,
+  map,
+  oneOf,
+  quantity,
+  setOf,
+  string,
+  time,
+  unlisted,
+} from "#schema/types.ts";
+import { linuxSignals } from "../container/stop-signals.ts";
 
 const object = inPackage("core/v1");
 
 export const PodCondition = object("PodCondition", "One aspect of the state of a pod.", {
   type: required(1, string(), "Type of the condition, such as Ready or PodScheduled."),
-  status: required(2, oneOf("True", "False", "Unknown"), "Status of the condition: True, False or Unknown."),
+  status: required(2, unlisted(oneOf("True", "False", "Unknown")), "Status of the condition: True, False or Unknown."),
   lastProbeTime: optional(3, time(), "When the condition was last checked."),
   lastTransitionTime: optional(4, time(), "When the status of the condition last changed."),
   reason: optional(5, string(), "Reason for the last change of the condition, as one CamelCase word."),
@@ -50,7 +66,7 @@ export const VolumeMountStatus = object("VolumeMountStatus", "A volume that is m
   recursiveReadOnly: nullable(4, string(), "Whether mounts below are read-only too: Disabled, IfPossible or Enabled."),
   volumeStatus: object.nullable(5, "VolumeStatus", "State of the mounted volume.", {
     image: object.nullable(1, "ImageVolumeStatus", "State of an image volume.", {
-      imageRef: optional(1, string(), "Digest of the image in the volume."),
+      imageRef: demanded(optional(1, string(), "Digest of the image in the volume.")),
     }),
   }),
 });
@@ -85,11 +101,11 @@ export const ContainerStatus = object("ContainerStatus", "The observed state of 
     linux: object.nullable(1, "LinuxContainerUser", "User of the first process of a Linux container.", {
       uid: required(1, int64(), "User ID of the first process."),
       gid: required(2, int64(), "Group ID of the first process."),
-      supplementalGroups: optional(3, list(int64()), "Further group IDs of the first process."),
+      supplementalGroups: optional(3, atomicList(int64()), "Further group IDs of the first process."),
     }),
   }),
   allocatedResourcesStatus: optional(14, listByKey("name", ResourceStatus), "Health of the devices of the container."),
-  stopSignal: nullable(15, string(), "Signal that stops the container."),
+  stopSignal: nullable(15, known(...linuxSignals), "Signal that stops the container."),
 });
 export interface ContainerStatus extends Infer<typeof ContainerStatus> {}
 
@@ -124,23 +140,27 @@ export const PodStatus = object.filledBy(alignPodIps, "PodStatus", "The observed
   hostIP: optional(5, string(), "IP address of the node that the pod runs on."),
   podIP: optional(6, string(), "IP address of the pod; the first entry of podIPs."),
   startTime: nullable(7, time(), "When the kubelet accepted the pod."),
-  containerStatuses: optional(8, list(ContainerStatus), "State of the containers."),
+  containerStatuses: optional(8, atomicList(ContainerStatus), "State of the containers."),
   qosClass: optional(9, oneOf("Guaranteed", "Burstable", "BestEffort"), "Quality of service class of the pod."),
-  initContainerStatuses: optional(10, list(ContainerStatus), "State of the init containers."),
+  initContainerStatuses: optional(10, atomicList(ContainerStatus), "State of the init containers."),
   nominatedNodeName: optional(11, string(), "Node on which other pods are displaced to make room for the pod."),
   podIPs: optional(12, listByKey("ip", PodIP), "IP addresses of the pod, at most one for each IP family."),
-  ephemeralContainerStatuses: optional(13, list(ContainerStatus), "State of the ephemeral containers."),
+  ephemeralContainerStatuses: optional(13, atomicList(ContainerStatus), "State of the ephemeral containers."),
   resize: optional(14, string(), "Deprecated: state of a resize. The conditions of the pod replace it."),
   resourceClaimStatuses: optional(15, claimStatuses, "Claims that were created for the pod's resourceClaims."),
-  hostIPs: optional(16, list(HostIP, { patch: "merge", mergeKey: "ip" }), "IP addresses of the node, hostIP first."),
+  hostIPs: optional(
+    16,
+    list(HostIP, { list: "atomic", patch: "merge", mergeKey: "ip" }),
+    "IP addresses of the node, hostIP first.",
+  ),
   observedGeneration: optional(17, int64(), "Generation of the pod that this status was computed from."),
   extendedResourceClaimStatus: object.nullable(18, "PodExtendedResourceClaimStatus", "Claim for extended resources.", {
-    requestMappings: required(1, list(ContainerExtendedResourceRequest), "Requests in the claim, by container."),
+    requestMappings: required(1, atomicList(ContainerExtendedResourceRequest), "Requests in the claim, by container."),
     resourceClaimName: required(2, string(), "Name of the ResourceClaim."),
   }),
   allocatedResources: optional(19, map(quantity()), "Resources that the node has reserved for the pod as a whole."),
   resources: nullable(20, ResourceRequirements, "Requests and limits that are in effect for the pod as a whole."),
-  nodeAllocatableResourceClaimStatuses: optional(21, list(NodeAllocatable), "Node resources that claims take."),
+  nodeAllocatableResourceClaimStatuses: optional(21, atomicList(NodeAllocatable), "Node resources that claims take."),
 });
 export interface PodStatus extends Infer<typeof PodStatus> {}
 

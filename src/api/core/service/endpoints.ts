@@ -9,7 +9,7 @@ import { equal } from "#lib/data/equal.ts";
 import { hostInUrl } from "#lib/net/ip.ts";
 import { defaulted, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, int32, string } from "#schema/types.ts";
+import { atomicList, int32, known, string } from "#schema/types.ts";
 
 const object = inPackage("core/v1");
 
@@ -24,7 +24,7 @@ interface EndpointAddress extends Infer<typeof EndpointAddress> {}
 const EndpointPort = object.atomic("EndpointPort", "A port of every address of a subset.", {
   name: optional(1, string(), "Name of the port, the same as that of the service port. Needed if there are several."),
   port: present(2, int32(), "Number of the port."),
-  protocol: defaulted(3, string(), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
+  protocol: defaulted(3, known("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
   appProtocol: nullable(4, string(), "Application protocol of the port, such as http or kubernetes.io/h2c."),
 });
 interface EndpointPort extends Infer<typeof EndpointPort> {}

@@ -3,9 +3,10 @@ import { dns1123Subdomain } from "#api/meta/names.ts";
 import { ObjectMeta } from "#api/meta/object-meta.ts";
 import { defaulted, embedded, inGo, nullable, optional, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { list, map, oneOf, quantity, string } from "#schema/types.ts";
+import { atomicList, known, map, oneOf, quantity, string } from "#schema/types.ts";
 import { type ResourceList, roundToMillis } from "../container/resource-list.ts";
 import { TypedLocalObjectReference, TypedObjectReference } from "../references.ts";
+import { accessModes } from "./access-modes.ts";
 
 const object = inPackage("core/v1");
 const className = string(dns1123Subdomain);
@@ -21,7 +22,7 @@ function roundAmounts({ limits, requests }: { limits?: ResourceList; requests?: 
 }
 
 export const PersistentVolumeClaimSpec = object("PersistentVolumeClaimSpec", "The volume that a claim asks for.", {
-  accessModes: optional(1, list(string()), "How nodes and pods must be able to access the volume."),
+  accessModes: optional(1, atomicList(known(...accessModes)), "How nodes and pods must be able to access the volume."),
   resources: embedded(2, VolumeResourceRequirements),
   volumeName: optional(3, string(), "Name of the PersistentVolume that is bound to the claim."),
   selector: nullable(4, LabelSelector, "Selects the volumes that can be bound to the claim, by label."),

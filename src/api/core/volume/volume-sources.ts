@@ -1,6 +1,6 @@
-import { defaulted, inGo, nullable, optional, present, required, written } from "#schema/fields.ts";
+import { defaulted, demanded, inGo, nullable, optional, present, required, stated, written } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
-import { boolean, int32, list, map, oneOf, string } from "#schema/types.ts";
+import { atomicList, boolean, int32, map, oneOf, string } from "#schema/types.ts";
 import { LocalObjectReference } from "../references.ts";
 
 const object = inPackage("core/v1");
@@ -33,10 +33,10 @@ export const remoteSources = {
     targetPortal: required(1, string(), "IP address and port of the iSCSI target."),
     iqn: required(2, string(), "Qualified name of the iSCSI target."),
     lun: present(3, int32(), "Logical unit number on the iSCSI target."),
-    iscsiInterface: defaulted(4, string(), "default", "Interface that sends the iSCSI traffic."),
+    iscsiInterface: stated(defaulted(4, string(), "default", "Interface that sends the iSCSI traffic.")),
     fsType: fsType(5),
     readOnly: readOnly(6),
-    portals: optional(7, list(string()), "IP addresses and ports of further portals of the iSCSI target."),
+    portals: optional(7, atomicList(string()), "IP addresses and ports of further portals of the iSCSI target."),
     chapAuthDiscovery: optional(8, boolean(), "Whether iSCSI discovery is authenticated with CHAP."),
     chapAuthSession: optional(11, boolean(), "Whether the iSCSI session is authenticated with CHAP."),
     secretRef: secretRef(10, "the credentials for CHAP"),
@@ -48,12 +48,12 @@ export const remoteSources = {
     readOnly: readOnly(3),
   }),
   rbd: object.nullable(11, "RBDVolumeSource", "A Ceph block device. No longer supported.", {
-    monitors: required(1, list(string()), "Addresses of the Ceph monitors."),
+    monitors: required(1, atomicList(string()), "Addresses of the Ceph monitors."),
     image: required(2, string(), "Name of the RBD image."),
     fsType: fsType(3),
-    pool: defaulted(4, string(), "rbd", "Name of the pool that holds the image."),
-    user: defaulted(5, string(), "admin", "Name of the Ceph user."),
-    keyring: defaulted(6, string(), "/etc/ceph/keyring", "Path of the user's keyring on the node."),
+    pool: stated(defaulted(4, string(), "rbd", "Name of the pool that holds the image.")),
+    user: stated(defaulted(5, string(), "admin", "Name of the Ceph user.")),
+    keyring: stated(defaulted(6, string(), "/etc/ceph/keyring", "Path of the user's keyring on the node.")),
     secretRef: secretRef(7, "the key of the user. It overrides keyring"),
     readOnly: readOnly(8),
   }),
@@ -71,7 +71,7 @@ export const remoteSources = {
     secretRef: secretRef(4, "the parameters of the connection to OpenStack"),
   }),
   cephfs: object.nullable(14, "CephFSVolumeSource", "A Ceph file system. No longer supported.", {
-    monitors: required(1, list(string()), "Addresses of the Ceph monitors."),
+    monitors: required(1, atomicList(string()), "Addresses of the Ceph monitors."),
     path: optional(2, string(), "Directory to mount; the root of the file system if empty."),
     user: optional(3, string(), "Name of the Ceph user; admin if empty."),
     secretFile: optional(4, string(), "Path of the user's keyring; /etc/ceph/user.secret if empty."),
@@ -83,11 +83,11 @@ export const remoteSources = {
     datasetUUID: optional(2, string(), "UUID of the dataset. Excludes datasetName."),
   }),
   fc: object.nullable(17, "FCVolumeSource", "A Fibre Channel disk.", {
-    targetWWNs: optional(1, list(string()), "World wide names of the targets. Requires lun and excludes wwids."),
+    targetWWNs: optional(1, atomicList(string()), "World wide names of the targets. Requires lun and excludes wwids."),
     lun: nullable(2, int32(), "Logical unit number on the targets."),
     fsType: fsType(3),
     readOnly: readOnly(4),
-    wwids: optional(5, list(string()), "World wide identifiers of the volume. Excludes targetWWNs."),
+    wwids: optional(5, atomicList(string()), "World wide identifiers of the volume. Excludes targetWWNs."),
   }),
   azureFile: object.nullable(18, "AzureFileVolumeSource", "A file share of Azure.", {
     secretName: required(1, string(), "Secret with the name and key of the storage account."),
@@ -111,15 +111,18 @@ export const remoteSources = {
   azureDisk: object.nullable(22, "AzureDiskVolumeSource", "A data disk of Azure.", {
     diskName: required(1, string(), "Name of the disk."),
     diskURI: required(2, string(), "URI of the disk."),
-    cachingMode: inGo(
-      { isPointer: true },
-      defaulted(3, oneOf("None", "ReadOnly", "ReadWrite"), "ReadWrite", "How the host caches the disk."),
+    cachingMode: stated(
+      inGo(
+        { isPointer: true },
+        defaulted(3, oneOf("None", "ReadOnly", "ReadWrite"), "ReadWrite", "How the host caches the disk."),
+      ),
+      "ReadWrite",
     ),
-    fsType: defaulted(4, string(), "ext4", "File system of the volume."),
-    readOnly: defaulted(5, boolean(), false, "Whether the volume is mounted read-only."),
-    kind: inGo(
-      { isPointer: true },
-      defaulted(6, oneOf("Dedicated", "Managed", "Shared"), "Shared", "Type of the disk."),
+    fsType: stated(defaulted(4, string(), "ext4", "File system of the volume.")),
+    readOnly: stated(defaulted(5, boolean(), false, "Whether the volume is mounted read-only.")),
+    kind: stated(
+      inGo({ isPointer: true }, defaulted(6, oneOf("Dedicated", "Managed", "Shared"), "Shared", "Type of the disk.")),
+      "Shared",
     ),
   }),
   photonPersistentDisk: object.nullable(23, "PhotonPersistentDiskVolumeSource", "A Photon disk. No longer supported.", {
@@ -134,13 +137,13 @@ export const remoteSources = {
   scaleIO: object.nullable(25, "ScaleIOVolumeSource", "A ScaleIO volume. No longer supported.", {
     gateway: required(1, string(), "Address of the ScaleIO gateway."),
     system: required(2, string(), "Name of the storage system."),
-    secretRef: written(secretRef(3, "the credentials of the user")),
+    secretRef: demanded(written(secretRef(3, "the credentials of the user"))),
     sslEnabled: optional(4, boolean(), "Whether the gateway is reached over TLS."),
     protectionDomain: optional(5, string(), "Name of the protection domain."),
     storagePool: optional(6, string(), "Name of the storage pool in the protection domain."),
-    storageMode: defaulted(7, string(), "ThinProvisioned", "ThickProvisioned or ThinProvisioned."),
+    storageMode: stated(defaulted(7, string(), "ThinProvisioned", "ThickProvisioned or ThinProvisioned.")),
     volumeName: optional(8, string(), "Name of the ScaleIO volume."),
-    fsType: defaulted(9, string(), "xfs", "File system of the volume."),
+    fsType: stated(defaulted(9, string(), "xfs", "File system of the volume.")),
     readOnly: readOnly(10),
   }),
   storageos: object.nullable(27, "StorageOSVolumeSource", "A StorageOS volume. No longer supported.", {

@@ -1,9 +1,9 @@
 import { ObjectFieldSelector, ResourceFieldSelector } from "#api/core/container/env.ts";
 import { defaultPullPolicy, type PullPolicy } from "#api/core/container/image-name.ts";
 import { LabelSelector } from "#api/meta/label-selector.ts";
-import { defaulted, inline, nullable, optional, present, required, written } from "#schema/fields.ts";
+import { defaulted, inline, nullable, optional, present, required, stated, unstated, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { boolean, int32, int64, list, map, oneOf, quantity, string } from "#schema/types.ts";
+import { atomicList, boolean, int32, int64, map, oneOf, quantity, string } from "#schema/types.ts";
 import { LocalObjectReference } from "../references.ts";
 import { PersistentVolumeClaimTemplate } from "./volume-claim-spec.ts";
 import { remoteSources } from "./volume-sources.ts";
@@ -22,13 +22,13 @@ export const KeyToPath = object("KeyToPath", "A key that becomes a file.", {
 });
 export interface KeyToPath extends Infer<typeof KeyToPath> {}
 
-const items = optional(2, list(KeyToPath), "Keys that become files; all of them if empty.");
+const items = optional(2, atomicList(KeyToPath), "Keys that become files; all of them if empty.");
 const secretFields = { items, optional: nullable(4, boolean(), "Whether the Secret or its keys may be missing.") };
 const configMapFields = {
   items,
   optional: nullable(4, boolean(), "Whether the ConfigMap or its keys may be missing."),
 };
-const configMapName = inline(1, { name: optional(1, string(), "Name of the ConfigMap.") });
+const configMapName = inline(1, { name: stated(optional(1, string(), "Name of the ConfigMap."), "") });
 
 export const DownwardAPIVolumeFile = object("DownwardAPIVolumeFile", "A file with a fact about the pod.", {
   path: filePath(1),
@@ -37,7 +37,7 @@ export const DownwardAPIVolumeFile = object("DownwardAPIVolumeFile", "A file wit
   mode: fileMode(4),
 });
 export interface DownwardAPIVolumeFile extends Infer<typeof DownwardAPIVolumeFile> {}
-const downwardFiles = optional(1, list(DownwardAPIVolumeFile), "Files with facts about the pod.");
+const downwardFiles = optional(1, atomicList(DownwardAPIVolumeFile), "Files with facts about the pod.");
 
 export const ServiceAccountTokenProjection = object("ServiceAccountTokenProjection", "A service account token.", {
   audience: optional(1, string(), "Audience of the token; the API server if empty."),
@@ -59,8 +59,10 @@ export const PodCertificateProjection = object(
   "PodCertificateProjection",
   "A private key and certificate for the pod.",
   {
-    signerName: required(1, string(), "Signer that issues the certificate."),
-    keyType: present(2, string(), "Type of the key: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519."),
+    signerName: unstated(required(1, string(), "Signer that issues the certificate.")),
+    keyType: unstated(
+      present(2, string(), "Type of the key: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519."),
+    ),
     maxExpirationSeconds: nullable(3, int32(), "Maximum lifetime of the certificate in seconds."),
     credentialBundlePath: optional(4, string(), "Path of the file for the key and the certificate chain together."),
     keyPath: optional(5, string(), "Path of the file for the key."),
@@ -72,7 +74,7 @@ export interface PodCertificateProjection extends Infer<typeof PodCertificatePro
 
 export const VolumeProjection = object("VolumeProjection", "A source of a projected volume. One field is set.", {
   secret: object.nullable(1, "SecretProjection", "Keys of a Secret as files.", {
-    ...inline(1, { name: optional(1, string(), "Name of the Secret.") }),
+    ...inline(1, { name: stated(optional(1, string(), "Name of the Secret."), "") }),
     ...secretFields,
   }),
   downwardAPI: object.nullable(2, "DownwardAPIProjection", "Facts about the pod as files.", { items: downwardFiles }),
@@ -87,7 +89,7 @@ export const VolumeProjection = object("VolumeProjection", "A source of a projec
 export interface VolumeProjection extends Infer<typeof VolumeProjection> {}
 
 export const ProjectedVolumeSource = object("ProjectedVolumeSource", "Files from several sources in one directory.", {
-  sources: written(optional(1, list(VolumeProjection), "Sources of the files.")),
+  sources: written(optional(1, atomicList(VolumeProjection), "Sources of the files.")),
   defaultMode: defaultMode(2),
 });
 export interface ProjectedVolumeSource extends Infer<typeof ProjectedVolumeSource> {}

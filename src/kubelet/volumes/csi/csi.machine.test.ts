@@ -6,6 +6,7 @@ import { test } from "node:test";
 import type { Pod } from "#api/core/pod.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type { Volume } from "#api/core/volume/volume.ts";
+import { CSIDriver } from "#api/storage/csi-driver.ts";
 import { watchPlugins } from "#kubelet/plugins/registration.ts";
 import { writeBudgets } from "#kubelet/volumes/written/write-budget.ts";
 import { systemClock } from "#lib/async/clock.ts";
@@ -13,6 +14,7 @@ import { mount, unmountUnder } from "#lib/fs/mounts.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { field, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 import { type GrpcMethod, serveGrpc } from "#lib/proto/grpc/server.ts";
+import { build } from "#testing/build.ts";
 import type { ClaimedVolume } from "../plugin.ts";
 import { createVolumePlugins, type PodContext, removePodDirs, setUpVolume, unmountVolumes } from "../volumes.ts";
 import { csiPersistent, csiVolume } from "./csi.ts";
@@ -102,8 +104,12 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
     stop.signal,
   );
   await registered.promise;
-  const settings = async () => ({ podInfoOnMount: true });
-  const deps = { drivers, stagingDir: `${dir}/staging`, settings };
+  const { spec } = build(CSIDriver, {
+    metadata: { name: "dirs.example.org" },
+    spec: { attachRequired: false, podInfoOnMount: true, volumeLifecycleModes: ["Persistent", "Ephemeral"] },
+  });
+  const inUse = { use: async () => ({}), release: async () => {} };
+  const deps = { drivers, stagingDir: `${dir}/staging`, inUse, settings: async () => spec };
   const plugins = createVolumePlugins({ volumes: [csiVolume(deps)], persistent: [csiPersistent(deps)] });
   const csi = { driver: "dirs.example.org", volumeHandle: "h1", fsType: "ext4" };
   const claimed = { name: "pv-1", spec: { csi, accessModes: ["ReadWriteOnce"] } };

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { CSIDriver } from "#api/storage/csi-driver.ts";
 import { isThere } from "#lib/fs/is-there.ts";
 import { isMountPoint } from "#lib/fs/mounts.ts";
+import { replaceFile } from "#lib/fs/replace-file.ts";
 import type { PersistentPlugin } from "../claim.ts";
 import { giveToGroup } from "../ownership.ts";
 import {
@@ -16,25 +18,17 @@ import {
 } from "../plugin.ts";
 import { csiCalls, csiCapability, type VolumeCapability } from "./csi-calls.ts";
 import type { CsiDriver, CsiDrivers } from "./csi-drivers.ts";
+import { type MountRecord, readRecord, recordFile, type VolumesInUse, volumeIn } from "./volumes-in-use.ts";
 
 /** The settings in a CSIDriver object. */
-export interface CsiDriverSettings {
-  readonly podInfoOnMount?: boolean;
-  readonly fsGroupPolicy?: string;
-}
+export type CsiDriverSettings = CSIDriver["spec"];
 export interface CsiDeps {
   readonly drivers: CsiDrivers;
   /** The directory in which volumes are staged, once for all pods of the node. */
   readonly stagingDir: string;
-  settings(driver: string): Promise<CsiDriverSettings>;
-}
-
-/** What `unmount` needs, stored beside the mount because it may run in a later process. */
-interface MountRecord {
-  readonly driver: string;
-  readonly volumeId: string;
-  readonly target: string;
-  readonly staging?: string;
+  readonly inUse: Pick<VolumesInUse, "use" | "release">;
+  /** Undefined if nobody describes the driver. */
+  settings(driver: string): Promise<CsiDriverSettings | undefined>;
 }
 
 const pluginName = "kubernetes.io/csi";
@@ -82,40 +76,76 @@ async function publish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): P
   const { csi, source, name, isEphemeral } = wanted;
   const driver = deps.drivers.get(csi.driver);
   const settings = await deps.settings(csi.driver);
+  checkMode(csi.driver, settings, isEphemeral ? "Ephemeral" : "Persistent");
   const dir = volumePath(context.podDir, pluginName, name);
   const target = source.volumeMode === "Block" ? `${dir}/device` : `${dir}/mount`;
   const readOnly = csi.readOnly ?? false;
   if (await isPublished(dir, target)) return { path: target, readOnly };
   await mkdir(dir, { recursive: true, mode: 0o750 });
-  const capability = capabilityOf(driver, context, source);
-  const publishContext = source.publishContext ?? {};
-  const common = { volumeId: csi.volumeHandle, volumeCapability: capability, publishContext };
+  const isAttached = !isEphemeral && settings?.attachRequired !== false;
+  const record: MountRecord = { driver: csi.driver, volumeId: csi.volumeHandle, target, isAttached };
+  const publishContext = isAttached ? await untilAttached(deps, record, dir) : {};
   const needsStage = !isEphemeral && driver.capabilities.has(csiCapability.stage);
   const staging = needsStage ? await useStaging(deps, csi, dir) : undefined;
-  const record: MountRecord = { driver: csi.driver, volumeId: csi.volumeHandle, target, ...(staging && { staging }) };
   // Written before the calls, so that what a crash leaves half done can be undone.
-  await writeFile(`${dir}/vol_data.json`, JSON.stringify(record));
-  if (staging && !(await isThere(`${dirname(staging)}/staged`))) {
-    const secrets = await secretData(context, csi.nodeStageSecretRef);
-    const request = { ...common, stagingTargetPath: staging, secrets, volumeContext: csi.volumeAttributes };
-    await driver.client.call(csiCalls.stage, request, { timeoutMs });
-    await writeFile(`${dirname(staging)}/staged`, "");
-  }
+  await writeRecord(dir, { ...record, ...(staging && { staging }) });
+  const volumeCapability = capabilityOf(driver, context, source);
+  const call: NodeCall = { driver, staging, common: { volumeId: csi.volumeHandle, volumeCapability, publishContext } };
+  await stage(context, csi, call);
   const request = {
-    ...common,
+    ...call.common,
     stagingTargetPath: staging,
     targetPath: target,
     readonly: csi.readOnly,
     secrets: await secretData(context, csi.nodePublishSecretRef),
-    volumeContext: { ...csi.volumeAttributes, ...(settings.podInfoOnMount ? podInfo(context, isEphemeral) : {}) },
+    volumeContext: { ...csi.volumeAttributes, ...(settings?.podInfoOnMount ? podInfo(context, isEphemeral) : {}) },
   };
   await driver.client.call(csiCalls.publish, request, { timeoutMs });
   await giveToPod(context, { driver, source, settings, target });
   return { path: target, readOnly };
 }
 
+/** As upstream: a driver that nobody describes has persistent volumes only. */
+function checkMode(driver: string, settings: CsiDriverSettings | undefined, mode: "Ephemeral" | "Persistent"): void {
+  const modes = settings?.volumeLifecycleModes ?? ["Persistent"];
+  if (modes.includes(mode)) return;
+  const why = settings ? `only supports ${JSON.stringify(modes)}` : "no CSIDriver object";
+  throw new Error(`volume mode "${mode}" not supported by driver ${driver} (${why})`);
+}
+
+/** The record comes first: whoever removes the pod while it waits must also take back that the volume is in use. */
+async function untilAttached({ inUse }: CsiDeps, record: MountRecord, dir: string): Promise<Record<string, string>> {
+  await writeRecord(dir, { ...record, isWaiting: true });
+  return await inUse.use(volumeIn(record), dir);
+}
+
+const writeRecord = (dir: string, record: MountRecord): Promise<void> =>
+  replaceFile(`${dir}/${recordFile}`, JSON.stringify(record));
+
+interface NodeCall {
+  readonly driver: CsiDriver;
+  readonly staging: string | undefined;
+  readonly common: {
+    readonly volumeId: string;
+    readonly volumeCapability: VolumeCapability;
+    readonly publishContext: Record<string, string>;
+  };
+}
+
+/** Stages a volume for all pods of the node, once since the machine started: mounts do not outlive that. */
+async function stage(context: VolumeContext, csi: CsiSource, { driver, staging, common }: NodeCall): Promise<void> {
+  if (!staging) return;
+  const mark = `${dirname(staging)}/staged`;
+  const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
+  if ((await readFile(mark, "utf8").catch(() => "")) === boot) return;
+  const secrets = await secretData(context, csi.nodeStageSecretRef);
+  const request = { ...common, stagingTargetPath: staging, secrets, volumeContext: csi.volumeAttributes };
+  await driver.client.call(csiCalls.stage, request, { timeoutMs });
+  await writeFile(mark, boot);
+}
+
 const isPublished = async (dir: string, target: string): Promise<boolean> =>
-  (await isThere(`${dir}/vol_data.json`)) && (await isThere(target)) && (await isMountPoint(target));
+  (await isThere(`${dir}/${recordFile}`)) && (await isThere(target)) && (await isMountPoint(target));
 
 /** Records that this pod uses the staged volume, and returns its path. */
 async function useStaging({ stagingDir }: CsiDeps, csi: CsiSource, dir: string): Promise<string> {
@@ -127,24 +157,26 @@ async function useStaging({ stagingDir }: CsiDeps, csi: CsiSource, dir: string):
 }
 const userOf = (dir: string): string => createHash("sha256").update(dir).digest("hex");
 
-async function unpublish({ drivers }: CsiDeps, dir: string): Promise<void> {
-  const text = await readFile(`${dir}/vol_data.json`, "utf8").catch(() => undefined);
-  if (text === undefined) return; // It was never mounted, or is already unmounted.
-  const record: MountRecord = JSON.parse(text);
-  await drivers.oneAtATime(record.driver, record.volumeId, () => undo(drivers.get(record.driver), record, dir));
+async function unpublish(deps: CsiDeps, dir: string): Promise<void> {
+  const record = await readRecord(dir);
+  if (record) await deps.drivers.oneAtATime(record.driver, record.volumeId, () => undo(deps, record, dir));
 }
 
-async function undo({ client }: CsiDriver, { volumeId, target, staging }: MountRecord, dir: string): Promise<void> {
-  await client.call(csiCalls.unpublish, { volumeId, targetPath: target }, { timeoutMs });
-  if (staging) {
-    const home = dirname(staging);
-    await rm(`${home}/users/${userOf(dir)}`, { force: true });
-    if ((await readdir(`${home}/users`)).length === 0) {
+/** Every step can be repeated, because a later one may fail. */
+async function undo({ drivers, inUse }: CsiDeps, record: MountRecord, dir: string): Promise<void> {
+  const { volumeId, target, staging } = record;
+  if (!record.isWaiting) {
+    const { client } = drivers.get(record.driver);
+    await client.call(csiCalls.unpublish, { volumeId, targetPath: target }, { timeoutMs });
+    const home = staging ? dirname(staging) : "";
+    if (staging) await rm(`${home}/users/${userOf(dir)}`, { force: true });
+    if (staging && (await readdir(`${home}/users`).catch(() => [])).length === 0) {
       await client.call(csiCalls.unstage, { volumeId, stagingTargetPath: staging }, { timeoutMs });
       await rm(home, { recursive: true, force: true });
     }
   }
-  await rm(`${dir}/vol_data.json`);
+  if (record.isAttached) await inUse.release(volumeIn(record), dir);
+  await rm(`${dir}/${recordFile}`);
 }
 
 const accessModes: Readonly<Record<string, number>> = {
@@ -188,7 +220,7 @@ async function secretData(context: VolumeContext, ref: SecretReference | undefin
 interface Publication {
   readonly driver: CsiDriver;
   readonly source: PersistentSource;
-  readonly settings: CsiDriverSettings;
+  readonly settings: CsiDriverSettings | undefined;
   readonly target: string;
 }
 
@@ -199,7 +231,7 @@ async function giveToPod({ pod }: VolumeContext, { driver, source, settings, tar
   const isWritable =
     !source.csi?.readOnly && (source.accessModes ?? []).some((mode) => mode.startsWith("ReadWriteOnce"));
   const fits =
-    settings.fsGroupPolicy === "File" ||
-    (settings.fsGroupPolicy !== "None" && isWritable && Boolean(source.csi?.fsType));
+    settings?.fsGroupPolicy === "File" ||
+    (settings?.fsGroupPolicy !== "None" && isWritable && Boolean(source.csi?.fsType));
   if (group !== undefined && isOurs && fits) await giveToGroup(target, { group, policy });
 }

@@ -16,7 +16,7 @@ const refuseImmediately = rpc("/test.Echo/RefuseImmediately", Text, Text);
 const hang = rpc("/test.Echo/Hang", Text, Text);
 const twoWay = rpc("/test.Echo/TwoWay", Text, Text);
 
-suite("GrpcClient with keepalive", { timeout: 20_000 }, () => {
+suite("GrpcClient with keepalive", { timeout: 120_000 }, () => {
   const keepalive = { everyMs: 20, timeoutMs: 50, greetingMs: 50 };
   /** Sends these bytes to whoever connects, and nothing else. */
   const startSilent = async (greeting: Buffer) => {
@@ -60,7 +60,7 @@ suite("GrpcClient with keepalive", { timeout: 20_000 }, () => {
   });
 });
 
-suite("GrpcClient", { timeout: 20_000 }, () => {
+suite("GrpcClient", { timeout: 120_000 }, () => {
   let dir: string;
   let client: GrpcClient;
   let server: EchoServer;

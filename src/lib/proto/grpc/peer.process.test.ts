@@ -23,7 +23,7 @@ const definition = (path: string, responseStream: boolean) => ({
 const textOf = (bytes: Uint8Array): string => Text.decode(bytes).text;
 const bytesOf = (text: string): Buffer => Buffer.from(Text.encode({ text }));
 
-suite("our gRPC client and a grpc-js server", { timeout: 30_000 }, () => {
+suite("our gRPC client and a grpc-js server", { timeout: 120_000 }, () => {
   let server: grpc.Server;
   let client: GrpcClient;
 
@@ -87,7 +87,7 @@ suite("our gRPC client and a grpc-js server", { timeout: 30_000 }, () => {
   });
 });
 
-suite("a grpc-js client and our gRPC server", { timeout: 30_000 }, () => {
+suite("a grpc-js client and our gRPC server", { timeout: 120_000 }, () => {
   let dir: string;
   let stop: AsyncDisposable;
   let client: grpc.Client;

@@ -17,7 +17,7 @@ export function affinityFilter(
   topology: Topology,
   namespaceLabels: NamespaceLabels,
 ): AcrossNodes["filter"] {
-  const forbidding = topology.holders.concerning(pod, namespaceLabels).filter(({ weight }) => weight === undefined);
+  const forbidding = topology.holders.concerning(pod, namespaceLabels).filter(({ weight }) => weight === "forbids");
   if (near.length + apart.length + forbidding.length === 0) return undefined;
   const together = setOf(near, namespaceLabels);
   const wanted = near.map(({ topologyKey }) => nearSet(together, topologyKey, topology));

@@ -1,4 +1,5 @@
 import { type Pod } from "#api/core/pod.ts";
+import { type InterPodAffinityArgs } from "../../args/plugin-args.ts";
 import { type NodeChange, type PodChange, type SchedulerPlugin } from "../../framework.ts";
 import { matchesAll, matchesAny, type NamespaceLabels } from "../../topology/affinity-term.ts";
 import { podTermsOf } from "../../topology/pod-terms.ts";
@@ -6,18 +7,22 @@ import { affinityFilter } from "./filter.ts";
 import { affinityScore } from "./score.ts";
 
 /** Honours affinity and anti-affinity between pods, required and preferred, of the new pod and of those on nodes. */
-export const interPodAffinity = (namespaceLabels: NamespaceLabels): SchedulerPlugin => ({
-  name: "InterPodAffinity",
-  weight: 2,
-  retryOn: { node: nodeMayHelp, otherPod: (pod, change) => podMayHelp(pod, change, namespaceLabels) },
+export function interPodAffinity(namespaceLabels: NamespaceLabels, args?: InterPodAffinityArgs): SchedulerPlugin {
+  const { hardPodAffinityWeight = 1, ignorePreferredTermsOfExistingPods = false } = args ?? {};
+  const preferences = { namespaceLabels, hardPodAffinityWeight, ignorePreferredTermsOfExistingPods };
+  return {
+    name: "InterPodAffinity",
+    weight: 2,
+    retryOn: { node: nodeMayHelp, otherPod: (pod, change) => podMayHelp(pod, change, namespaceLabels) },
 
-  acrossNodes(pod, { topology }) {
-    const terms = podTermsOf(pod);
-    const filter = affinityFilter(pod, terms, topology, namespaceLabels);
-    const score = affinityScore(pod, terms, topology, namespaceLabels);
-    return filter || score ? { filter, score } : undefined;
-  },
-});
+    acrossNodes(pod, { topology }) {
+      const terms = podTermsOf(pod);
+      const filter = affinityFilter(pod, terms, topology, namespaceLabels);
+      const score = affinityScore(pod, terms, topology, preferences);
+      return filter || score ? { filter, score } : undefined;
+    },
+  };
+}
 
 /** A node comes into a domain, or leaves one. */
 function nodeMayHelp(pod: Pod, { object, previous, change }: NodeChange): boolean {

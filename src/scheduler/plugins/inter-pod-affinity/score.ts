@@ -13,13 +13,21 @@ interface Worth {
   readonly sums: Float64Array;
 }
 
+export interface Preferences {
+  readonly namespaceLabels: NamespaceLabels;
+  /** A pod that must be near to others also makes their nodes better for them, by this much. */
+  readonly hardPodAffinityWeight: number;
+  readonly ignorePreferredTermsOfExistingPods: boolean;
+}
+
 /** Prefers nodes near to the pods that this one, or that themselves, prefer to be near. */
 export function affinityScore(
   pod: Pod,
   { preferred }: PodTerms,
   topology: Topology,
-  namespaceLabels: NamespaceLabels,
+  { namespaceLabels, hardPodAffinityWeight, ignorePreferredTermsOfExistingPods }: Preferences,
 ): AcrossNodes["score"] {
+  if (ignorePreferredTermsOfExistingPods && preferred.length === 0) return undefined;
   const worths = new Map<string, Worth>();
   for (const { term, weight } of preferred) {
     const counts = topology.counts(setOf([term], namespaceLabels));
@@ -27,9 +35,10 @@ export function affinityScore(
     for (let slot = 0; slot < counts.length; slot++) addTo(sums, domains.at(slot), weight * (counts[slot] ?? 0));
   }
   for (const { term, weight, counts } of topology.holders.concerning(pod, namespaceLabels)) {
-    if (weight === undefined) continue;
+    const worth = weight === "required" ? hardPodAffinityWeight : weight;
+    if (worth === "forbids" || worth === 0) continue;
     const { domains, sums } = worthOf(worths, term.topologyKey, topology);
-    for (const [slot, count] of counts) addTo(sums, domains.at(slot), weight * count);
+    for (const [slot, count] of counts) addTo(sums, domains.at(slot), worth * count);
   }
   const known = [...worths.values()];
   if (known.every(({ sums }) => sums.every((worth) => worth === 0))) return undefined;

@@ -24,7 +24,7 @@ async function send({ api }: TestCluster<Clock>, method: string, path: string, b
   const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
   const served = await api.server.serve({
     ...{ method, path, query: "", headers: { "content-type": type }, body: Buffer.from(JSON.stringify(body)) },
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(60_000),
     peer: { address: "192.0.2.7", user: { name: "admin", groups: ["system:masters"] } },
   });
   assert(served.wire.type === "body" && served.wire.status < 300, JSON.stringify(served));

@@ -20,7 +20,7 @@ export function validateAffinity(at: Cursor<Affinity>): void {
   at.on("podAntiAffinity", validatePodAffinity);
 }
 
-function validateNodeAffinity(at: Cursor<NodeAffinity>): void {
+export function validateNodeAffinity(at: Cursor<NodeAffinity>): void {
   at.on(requiredTerms, validateNodeSelector);
   at.each(preferredTerms, (at) => {
     validateWeight(at);

@@ -1,4 +1,5 @@
 import { type HTTPGetAction, type Lifecycle, type LifecycleHandler, type Probe } from "#api/core/container/probe.ts";
+import { linuxSignals } from "#api/core/container/stop-signals.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { httpHeaderName, portName, portNumber } from "#api/meta/names.ts";
 
@@ -70,13 +71,7 @@ export function validateLifecycle(at: Cursor<Lifecycle>, gracePeriod: number, os
   });
 }
 
-const namedSignals =
-  "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ RTMIN RTMAX";
-const realTimeSignals = [
-  ...Array.from({ length: 15 }, (_, index) => `RTMIN+${index + 1}`),
-  ...Array.from({ length: 14 }, (_, index) => `RTMAX-${index + 1}`),
-];
 const stopSignals: ReadonlyMap<string, readonly string[]> = new Map([
-  ["linux", [...namedSignals.split(" "), ...realTimeSignals].map((name) => `SIG${name}`).sort()],
+  ["linux", linuxSignals],
   ["windows", ["SIGKILL", "SIGTERM"]],
 ]);

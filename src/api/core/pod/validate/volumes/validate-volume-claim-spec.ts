@@ -1,4 +1,5 @@
 import { type TypedObjectReference } from "#api/core/references.ts";
+import { accessModes } from "#api/core/volume/access-modes.ts";
 import {
   type PersistentVolumeClaimSpec,
   type PersistentVolumeClaimTemplate,
@@ -22,8 +23,6 @@ export function validateClaimSpec(at: Cursor<PersistentVolumeClaimSpec>): void {
   else if (compareQuantities(size.value, "0") <= 0) size.invalid("must be greater than zero");
   validateDataSources(at);
 }
-
-const accessModes: readonly string[] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
 /** Upstream reports an unknown mode at the list. */
 export function validateAccessModes(at: Cursor<{ accessModes?: string[] }>): void {

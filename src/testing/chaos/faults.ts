@@ -7,7 +7,7 @@ import { type Random } from "#lib/data/random.ts";
 
 /** How often each fault occurs, as a share of all calls or of all watches. */
 export interface FaultRates {
-  /** One write in this many gets a conflict. */
+  /** One write in this many gets a conflict, on average. */
   readonly conflictEvery: number;
   readonly lostReply: number;
   readonly unavailable: number;
@@ -33,6 +33,14 @@ export interface Life {
   kill(): void;
 }
 
+interface Sent {
+  readonly resource: Resource;
+  readonly life: Life;
+  readonly signal: AbortSignal | undefined;
+  /** Whether the server may answer that somebody else was faster; default true. */
+  readonly isConditional?: boolean;
+}
+
 /** Sits between components and the server, and simulates networks, crashes and other writers. */
 export class Faults {
   readonly acknowledged: Acknowledged[] = [];
@@ -41,7 +49,6 @@ export class Faults {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #rates: FaultRates;
-  #writes = 0;
 
   constructor(clock: Clock, random: Random, rates: FaultRates) {
     this.#clock = clock;
@@ -66,8 +73,11 @@ export class Faults {
         write(resource, options, () => client.patch(resource, ref, patch, options)),
       apply: (resource, object, options) => write(resource, options, () => client.apply(resource, object, options)),
       delete: (resource, ref, options) => write(resource, options, () => client.delete(resource, ref, options)),
+      // No server answers this with a conflict.
       deleteCollection: (resource, options) =>
-        write(resource, options, () => client.deleteCollection(resource, options)),
+        this.#write({ resource, life, signal: options.signal, isConditional: false }, () =>
+          client.deleteCollection(resource, options),
+        ),
       createSubresource: (resource, ref, subresource, body, options) =>
         write(resource, options, () => client.createSubresource(resource, ref, subresource, body, options)),
     };
@@ -91,17 +101,14 @@ export class Faults {
     return answer;
   }
 
-  async #write<T>(
-    { resource, life, signal }: { resource: Resource; life: Life; signal: AbortSignal | undefined },
-    send: () => Promise<T>,
-  ): Promise<T> {
+  async #write<T>({ resource, life, signal, isConditional = true }: Sent, send: () => Promise<T>): Promise<T> {
     this.#mustLive(resource, life);
     await this.#delay(signal);
     this.#mustLive(resource, life);
-    this.#writes++;
     if (this.#happens(this.#rates.kill)) this.#kill(life);
     this.#mustLive(resource, life);
-    if (this.isOn && this.#writes % this.#rates.conflictEvery === 0) {
+    // At random: if it were each third one, a write and the two events about its failure could go round for ever.
+    if (isConditional && this.#happens(1 / this.#rates.conflictEvery)) {
       this.counts.conflicts++;
       throw staleObject(resource, "something");
     }

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { Event } from "#api/core/event.ts";
+import { Pod } from "#api/core/pod.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { startCluster } from "#testing/start-cluster.ts";
+import { loadScheduling } from "./load.ts";
+
+const configuration = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: packing
+  plugins:
+    score: { disabled: [{ name: "*" }], enabled: [{ name: NodeResourcesFit }] }
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: { scoringStrategy: { type: MostAllocated, resources: [{ name: cpu, weight: 1 }] } }
+- schedulerName: broken
+  plugins: { multiPoint: { enabled: [{ name: Throws }] } }
+  pluginConfig: [{ name: Throws, args: { module: throws.mjs } }]
+- schedulerName: endless
+  plugins: { multiPoint: { enabled: [{ name: Loops }] } }
+  pluginConfig: [{ name: Loops, args: { module: loops.mjs } }]
+`;
+const throws = `export default () => ({ looksAt: () => null, filter() { throw new Error("no idea"); } });`;
+const loops = `export default () => ({ looksAt: () => null, score() { for (;;); } });`;
+
+async function start() {
+  await using dir = await mkdtempDisposable(path.join(tmpdir(), "profiles-"));
+  const file = path.join(dir.path, "scheduler.yaml");
+  await writeFile(file, configuration);
+  await writeFile(path.join(dir.path, "throws.mjs"), throws);
+  await writeFile(path.join(dir.path, "loops.mjs"), loops);
+  const { setup } = await loadScheduling(file, { log: silentLog, clock: systemClock });
+  const cluster = await startCluster({ nodes: 3, scheduler: setup });
+  const create = (name: string, schedulerName: string) =>
+    cluster.apply(Pod, {
+      metadata: { name, namespace: "default" },
+      spec: {
+        schedulerName,
+        containers: [{ name: "main", image: "web:1", resources: { requests: { cpu: "100m" } } }],
+      },
+    });
+  const pods = async (schedulerName: string) =>
+    (await cluster.list(Pod)).filter(({ spec }) => spec.schedulerName === schedulerName);
+  return { cluster, create, pods };
+}
+
+test("a pod is scheduled by the profile that it names, and a broken plugin stops only its own pods", async () => {
+  const { cluster, create, pods } = await start();
+  await using _ = cluster;
+  await cluster.settle();
+
+  for (const name of ["broken", "endless"]) for (let n = 0; n < 3; n++) await create(`${name}-${n}`, name);
+  for (const name of ["packing", "default-scheduler"]) {
+    for (let n = 0; n < 3; n++) await create(`${name}-${n}`, name);
+    await cluster.until(async () => (await pods(name)).every(({ spec }) => spec.nodeName !== undefined));
+  }
+
+  const nodes = async (name: string) => new Set((await pods(name)).map(({ spec }) => spec.nodeName)).size;
+  assert.equal(await nodes("packing"), 1);
+  const why = async (name: string) => {
+    const [pod] = await pods(name);
+    const condition = pod?.status.conditions?.find(({ type }) => type === "PodScheduled");
+    return [pod?.spec.nodeName, condition?.reason, condition?.message];
+  };
+  await cluster.until(async () => (await why("broken"))[1] !== undefined && (await why("endless"))[1] !== undefined);
+  assert.deepEqual(await why("broken"), [undefined, "SchedulerError", 'running filter of plugin "Throws": no idea']);
+  const [node, reason, message] = await why("endless");
+  assert.deepEqual([node, reason], [undefined, "SchedulerError"]);
+  assert.match(message ?? "", /^running score of plugin "Loops": did not return within 50 ms/);
+  const sources = async () => {
+    const events = (await cluster.list(Event)).filter(
+      ({ reason }) => reason === "Scheduled" || reason === "FailedScheduling",
+    );
+    return [...new Set(events.map(({ reason, source }) => `${reason} ${source?.component}`))].sort();
+  };
+  await cluster.until(async () => (await sources()).length === 4);
+  assert.deepEqual(await sources(), [
+    "FailedScheduling broken",
+    "FailedScheduling endless",
+    "Scheduled default-scheduler",
+    "Scheduled packing",
+  ]);
+});

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { makePod } from "#testing/scheduling.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { type SchedulerPlugin } from "../framework.ts";
+import { guard } from "./guard.ts";
+
+const loops = (): never => {
+  for (;;);
+};
+
+test("guard() keeps the hooks of a plugin, also of a class, under the configured name", () => {
+  class Mine implements SchedulerPlugin {
+    readonly name = "other";
+    readonly weight = 4;
+    readonly #word = "wait";
+    preEnqueue() {
+      return this.#word;
+    }
+  }
+  const plugin = guard("Mine", new Mine(), createVirtualClock());
+
+  assert.deepEqual(
+    [plugin.name, plugin.weight, plugin.preEnqueue?.(makePod("p")), plugin.filter],
+    ["Mine", 4, "wait", undefined],
+  );
+});
+
+test("guard() names the plugin and the hook in an error", () => {
+  const plugin = guard("Mine", { name: "", looksAt: () => assert.fail("why not") }, createVirtualClock());
+
+  assert.throws(() => plugin.looksAt?.(makePod("p")), {
+    name: "PluginError",
+    message: 'running looksAt of plugin "Mine": why not',
+  });
+});
+
+test("guard() stops an endless loop and does not call the plugin again for a while", async () => {
+  let calls = 0;
+  const clock = createVirtualClock();
+  const plugin = guard("Mine", { name: "", preEnqueue: () => (calls++ === 0 ? loops() : undefined) }, clock);
+  const call = () => plugin.preEnqueue?.(makePod("p"));
+
+  assert.throws(call, { message: 'running preEnqueue of plugin "Mine": did not return within 50 ms' });
+  assert.throws(call, { message: /did not return within 50 ms: it is not called for a while$/ });
+  assert.equal(calls, 1);
+  await clock.advance(10_000);
+  assert.equal(call(), undefined);
+});
+
+test("guard() takes a hint that fails as a reason to try again", () => {
+  const plugin = guard("Mine", { name: "", retryOn: { node: () => assert.fail() } }, createVirtualClock());
+
+  assert.equal(plugin.retryOn?.node?.(makePod("p"), {} as never), true);
+});
