@@ -26,6 +26,7 @@ const others: Record<string, (args: readonly string[]) => Promise<void>> = {
   "etcd-kills": async (args) => (await import("./etcd-kills.ts")).runEtcdKills(args),
   expressions: async () => (await import("./expressions.ts")).runExpressions(),
   fairness: async (args) => (await import("./fairness.ts")).runFairness(args),
+  gates: async (args) => (await import("./gates.ts")).runGates(args),
   "pod-churn": async (args) => (await import("./pod-churn.ts")).runPodChurn(args),
   "idle-workloads": async (args) => (await import("./idle-workloads.ts")).runIdleWorkloads(args),
   soak: async (args) => (await import("./soak.ts")).runSoak(args),

@@ -10,12 +10,17 @@ const root = path.resolve(import.meta.dirname, "..");
 const dir = makeTempDir();
 after(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Writes the address of every module that the process loads to a file. */
+/** Writes the address of every module that the process loads to a file, and of those before it serves to another. */
 const recorder = `import { registerHooks } from "node:module";
 import { writeFileSync } from "node:fs";
 const loaded = [];
 registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
 process.on("exit", () => writeFileSync(process.env.LOADED, loaded.join("\\n")));
+const write = process.stdout.write.bind(process.stdout);
+process.stdout.write = (text, ...rest) => {
+  if (String(text).includes("serving")) writeFileSync(process.env.LOADED + ".first", loaded.join("\\n"));
+  return write(text, ...rest);
+};
 `;
 
 /** What a server without further flags does not use. Loading it would make every start slower and larger. */
@@ -36,6 +41,9 @@ const lazy = [
   "src/store/etcd/",
   "src/why/",
 ];
+
+/** What is loaded once clients are served. Loading it before would make them wait. */
+const late = ["src/controllers/all.ts", "src/controllers/job/", "src/scheduler/scheduler.ts"];
 
 test("a server loads only what it uses", async () => {
   const hook = path.join(dir, "record.mjs");
@@ -58,9 +66,10 @@ test("a server loads only what it uses", async () => {
   await once(child, "exit");
 
   const loaded = readFileSync(list, "utf8").split("\n");
-  assert(loaded.some((url) => url.includes("src/server/server.ts")));
-  assert.deepEqual(
-    loaded.filter((url) => lazy.some((part) => url.startsWith(`file://${root}/${part}`))),
-    [],
-  );
+  const first = readFileSync(`${list}.first`, "utf8").split("\n");
+  const among = (urls: readonly string[], parts: readonly string[]) =>
+    urls.filter((url) => parts.some((part) => url.startsWith(`file://${root}/${part}`)));
+  assert(first.some((url) => url.includes("src/server/server.ts")));
+  assert.deepEqual(among(loaded, lazy), []);
+  assert.deepEqual(among(first, late), []);
 });

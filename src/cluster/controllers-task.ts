@@ -38,11 +38,12 @@ export interface ControllersParts {
 /** Controllers are loaded while the server answers already: they are a fifth of the code. */
 const load = () => import("#controllers/all.ts");
 
-/** Which controllers run. Rejects if the choice makes no sense. */
+/** Which controllers run. Rejects if the choice makes no sense. The usual one is known without loading them. */
 export async function controllersThatRun({
-  choice,
+  choice = ["*"],
 }: ControllerSettings = {}): Promise<(controller: string) => boolean> {
-  return choice ? chooseControllers(choice, (await load()).controllerNames) : () => true;
+  const isAll = choice.length > 0 && choice.every((word) => word === "*");
+  return isAll ? () => true : chooseControllers(choice, (await load()).controllerNames);
 }
 
 /** The controllers of a control plane, each as its own user. */

@@ -114,7 +114,6 @@ function pageSize(text: string): number {
 
 /** Claims are used as a whole or by request, and each only once. */
 function validateClaims(requirements: Cursor<ResourceRequirements>, known: ReadonlySet<string>): void {
-  if (!requirements.value.claims?.length) return;
   const used = new Set<string>();
   const usedByRequest = new Set<string>();
   requirements.each("claims", (at) => {

@@ -122,6 +122,7 @@ const deprecatedAnnotations = [
   [classAnnotation, 'deprecated since v1.8; use "storageClassName" attribute instead'],
   [mountOptionsAnnotation, 'deprecated since v1.31; use "mountOptions" attribute instead'],
 ] as const;
+const retired = new Map<string, string>(retiredSources);
 
 function warnOfVolume(volume: Cursor<SentVolume>): void {
   const { metadata, spec } = volume.value;
@@ -138,6 +139,6 @@ function warnOfVolume(volume: Cursor<SentVolume>): void {
     at.on("required", (at) => at.each("nodeSelectorTerms", (at) => warnOfTerm(at, "keys"))),
   );
   for (const name of ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd"] as const) {
-    if (spec[name]) at.under(name === "storageos" ? "storageOS" : name).warn(retiredSources.get(name) ?? "");
+    if (spec[name]) at.under(name === "storageos" ? "storageOS" : name).warn(retired.get(name) ?? "");
   }
 }

@@ -128,7 +128,6 @@ function warnOfAnnotations(
 }
 
 function warnOfRepeats(pod: Cursor<PodSpec>): void {
-  if (!pod.value.hostAliases && !pod.value.imagePullSecrets) return;
   const addresses = new Set<string>();
   pod.each("hostAliases", (at) => {
     const { ip } = at.value;
@@ -155,7 +154,6 @@ function warnOfContainer(container: Cursor<AnyContainer>): void {
   const resources = container.field("resources");
   warnOfFractions(resources.field("limits"));
   warnOfFractions(resources.field("requests"));
-  if (!container.value.env) return;
   const seen = new Set<string>();
   container.each("env", (at) => {
     const { name, value = "", valueFrom } = at.value;
@@ -179,15 +177,10 @@ const maxCompared = 8;
 function warnOfPorts(containers: readonly Cursor<AnyContainer>[]): void {
   const ports: Cursor<ContainerPort>[] = [];
   for (const at of containers) at.each("ports", (port) => ports.push(port));
-  // Nearly all pods have one port or none.
-  if (ports.length < 2) {
-    for (const at of ports) warnOfHostIp(at);
-    return;
-  }
   const byNumber = new Map<string, Cursor<ContainerPort>[]>();
   for (const at of ports) {
     const { value: port } = at;
-    warnOfHostIp(at);
+    if (port.hostIP && !port.hostPort) at.warn(`hostIP set without hostPort: ${showPort(port)}`);
     const key = `${port.protocol} ${port.containerPort}`;
     const others = byNumber.get(key) ?? [];
     for (const other of others) {
@@ -208,11 +201,6 @@ function warnOfPorts(containers: readonly Cursor<AnyContainer>[]): void {
       at.warn(`${text}, services and probes that select ports by name will use ${first}`);
     }
   }
-}
-
-function warnOfHostIp(at: Cursor<ContainerPort>): void {
-  const { value: port } = at;
-  if (port.hostIP && !port.hostPort) at.warn(`hostIP set without hostPort: ${showPort(port)}`);
 }
 
 /** What is wrong with two ports of the same number and protocol. */

@@ -2,11 +2,10 @@ import { type ResourceList } from "#api/core/container/resource-list.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { quantityMilliValue } from "#api/meta/quantity.ts";
 import { trimEndOf } from "#lib/text/trim-end.ts";
-import { tokenProjection } from "./token-projection.ts";
 import { type Volume, type VolumeProjection } from "./volume.ts";
 
 /** Sources that no longer work, with what is said about them. */
-export const retiredSources: ReadonlyMap<string, string> = new Map([
+export const retiredSources = [
   ["photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
   ["gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"],
   ["scaleIO", "deprecated in v1.16, non-functional in v1.22+"],
@@ -16,14 +15,12 @@ export const retiredSources: ReadonlyMap<string, string> = new Map([
   ["glusterfs", "deprecated in v1.25, non-functional in v1.26+"],
   ["cephfs", "deprecated in v1.28, non-functional in v1.31+"],
   ["rbd", "deprecated in v1.28, non-functional in v1.31+"],
-]);
+] as const;
 
 export function warnOfVolumes(pod: Cursor<{ volumes?: Volume[] }>): void {
   pod.each("volumes", (at) => {
-    // A volume has one source, so this is quicker than to look for each that is retired.
-    for (const name in at.value) {
-      const text = retiredSources.get(name);
-      if (text && at.value[name as keyof Volume]) at.under(name === "storageos" ? "storageOS" : name).warn(text);
+    for (const [name, text] of retiredSources) {
+      if (at.value[name]) at.under(name === "storageos" ? "storageOS" : name).warn(text);
     }
     const claim = at.value.ephemeral?.volumeClaimTemplate?.spec;
     if (!claim) return;
@@ -33,10 +30,7 @@ export function warnOfVolumes(pod: Cursor<{ volumes?: Volume[] }>): void {
     }
   });
   const effort = { left: maxComparisons };
-  for (const volume of pod.value.volumes ?? []) {
-    if (volume.projected === tokenProjection) continue;
-    for (const text of overlapWarnings(volume, effort)) pod.note(text);
-  }
+  for (const volume of pod.value.volumes ?? []) for (const text of overlapWarnings(volume, effort)) pod.note(text);
 }
 
 /** An amount of bytes is a whole number. */

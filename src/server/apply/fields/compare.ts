@@ -167,18 +167,11 @@ function compareMaps(value: Shape, delta: Builder, old: Fields, now: Fields): vo
 function everyEntry(value: Shape, map: Fields, reading: Reading): FieldSet {
   const self = SetPath.start().with(".", leaf);
   let path = self;
-  for (const name of sortedNames(map)) {
+  for (const name of Object.keys(map).sort()) {
     if (map[name] === undefined) continue;
     path = path.with(fieldElement(name), everyField(value, map[name], reading));
   }
   return path === self ? leaf : path.set;
-}
-
-/** Clients mostly send them in order, and sorting costs more than looking. */
-function sortedNames(map: Fields): string[] {
-  const names = Object.keys(map);
-  for (let at = 1; at < names.length; at++) if ((names[at] ?? "") < (names[at - 1] ?? "")) return names.sort();
-  return names;
 }
 
 type ListShape = SetShape | KeyedShape;
@@ -216,11 +209,6 @@ function compareSets(shape: SetShape, delta: Builder, old: Items, now: Items): v
 
 /** Items usually keep their place; then unchanged ones need no path element. */
 function compareKeyed(shape: KeyedShape, delta: Builder, old: Items, now: Items): void {
-  // Most new lists have one item, which needs neither groups nor an order.
-  if (old.length === 0 && now.length === 1) {
-    delta.member(elementIn(shape, now[0]), shape.item, undefined, now[0]);
-    return;
-  }
   const changes = old.length === now.length ? changesInPlace(shape, old, now, delta.reading) : undefined;
   if (changes && changes.length === 0) return;
   if (!changes || hasTwins(shape, now)) {

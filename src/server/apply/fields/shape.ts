@@ -40,11 +40,6 @@ export class KeyedShape {
   /** Undefined for an item without any of the keys. */
   elementOf(item: unknown): PathElement | undefined {
     if (typeof item !== "object" || item === null) return undefined;
-    const [only] = this.#keys;
-    if (this.#keys.length === 1 && only) {
-      const name = (item as Readonly<Record<string, unknown>>)[only.name];
-      if (typeof name === "string") return this.#named(only.name, name);
-    }
     const found: [string, unknown][] = [];
     for (const key of this.#keys) {
       const own = (item as Readonly<Record<string, unknown>>)[key.name];

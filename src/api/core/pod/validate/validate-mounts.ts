@@ -14,8 +14,8 @@ export function validateMountsAndDevices(at: Cursor<Mounter>, volumes: Volumes):
 
 function validateMounts(container: Cursor<Mounter>, volumes: Volumes): void {
   const { volumeDevices = [], securityContext } = container.value;
-  const deviceNames = volumeDevices.length > 0 ? new Set(volumeDevices.map(({ name }) => name)) : noNames;
-  const devicePaths = volumeDevices.length > 0 ? new Set(volumeDevices.map(({ devicePath }) => devicePath)) : noNames;
+  const deviceNames = new Set(volumeDevices.map(({ name }) => name));
+  const devicePaths = new Set(volumeDevices.map(({ devicePath }) => devicePath));
   const seen = new Set<string>();
   container.each("volumeMounts", (at) => {
     const { name, mountPath } = at.value;
@@ -35,8 +35,6 @@ function validateMounts(container: Cursor<Mounter>, volumes: Volumes): void {
     validateRecursion(list.under("recursiveReadOnly"), at.value);
   });
 }
-
-const noNames: ReadonlySet<string> = new Set();
 
 function validateSubPath(at: Cursor<VolumeMount>, list: Cursor): void {
   const { subPath, subPathExpr } = at.value;

@@ -1,5 +1,4 @@
 import { type PodSpec } from "#api/core/pod/pod-spec.ts";
-import { tokenProjection } from "#api/core/volume/token-projection.ts";
 import { Volume, type VolumeSource } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { dns1123Label, dns1123Subdomain } from "#api/meta/names.ts";
@@ -34,10 +33,8 @@ export function validateVolumes(
   return sound;
 }
 
-const none: ReadonlySet<string> = new Set();
-
 function claimsMadeFor(volumes: readonly Volume[], metadata: ObjectMeta | undefined): ReadonlySet<string> {
-  if (!metadata?.name || !volumes.some((volume) => volume.ephemeral)) return none;
+  if (!metadata?.name) return new Set();
   return new Set(volumes.filter((volume) => volume.ephemeral).map((volume) => `${metadata.name}-${volume.name}`));
 }
 
@@ -90,7 +87,6 @@ const sourceChecks: SourceChecks = {
     for (const file of at.value.items ?? []) validateDownwardFile(at.as(file));
   },
   projected(at) {
-    if (at.value === tokenProjection) return;
     at.on("defaultMode", validateMode);
     validateProjected(at);
   },
