@@ -3,7 +3,7 @@ import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { parseIpRange } from "#api/networking/ip-range.ts";
 import { type Client } from "#client/client.ts";
-import { type Scheduling } from "#cluster/scheduling/load.ts";
+import type { Scheduling } from "#cluster/scheduling/load.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { runTogether } from "#lib/async/tasks.ts";
 import { signingKey } from "#lib/crypto/jwt.ts";

@@ -4,7 +4,7 @@ import { removePodNetwork } from "#kubelet/network/cni.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { mountsUnder, unmountUnder } from "#lib/fs/mounts.ts";
 import { type Log } from "#lib/process/log.ts";
-import { removeProxy } from "#proxy/proxy.ts";
+import { removeProxy } from "#proxy/remove-proxy.ts";
 import { nodeNames } from "./node-names.ts";
 
 /** Removes everything that a node has on the machine: containers, containerd, mounts, bridge, rules and cgroups. */

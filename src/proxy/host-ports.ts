@@ -42,13 +42,13 @@ export function planHostPorts({ spec, status }: Pod, family: RuleConfig["family"
 /** Why host ports have no effect on a node with these addresses and ports of its own. */
 export function hostPortFaults(
   ports: readonly HostPort[],
-  own: { readonly addresses: ReadonlySet<string>; readonly ports: readonly number[] },
+  own: { readonly addresses: ReadonlySet<string>; readonly ports: readonly number[] | undefined },
 ): string[] {
   return ports.flatMap(({ address, port, protocol }) => {
     if (address && !own.addresses.has(address)) {
       return [`host port ${port} is ignored: the node has no address ${address}`];
     }
-    const isTaken = protocol === "tcp" && own.ports.includes(port);
+    const isTaken = protocol === "tcp" && (own.ports ?? []).includes(port);
     return isTaken ? [`host port ${port} is ignored: it belongs to the node itself`] : [];
   });
 }

@@ -12,13 +12,13 @@ import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { AddressClaims } from "./address-claims.ts";
-import { applyRules, deleteTable, type Host, hasTable, thisHost } from "./apply.ts";
+import { applyRules, type Host, hasTable, thisHost } from "./apply.ts";
 import { planStaleFlows, type StaleFlow } from "./conntrack.ts";
 import { FaultReporter } from "./fault-reporter.ts";
 import { FlowClearer } from "./flow-clearer.ts";
 import { HealthPorts } from "./health.ts";
 import { hostPortFaults, type PodPorts, planHostPorts, planStaleHostFlows, renderHostPorts } from "./host-ports.ts";
-import { planKernel, restoreKernel } from "./kernel-settings.ts";
+import { planKernel } from "./kernel-settings.ts";
 import { type RuleConfig, renderNode, renderService, tableFrame } from "./nftables.ts";
 import { parseAddresses } from "./parse-values.ts";
 import { isGroupOwner, NetworkPolicies } from "./policy/network-policies.ts";
@@ -85,14 +85,6 @@ export async function runProxy(deps: ProxyDeps, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Removes everything that a proxy left in the kernel, if anything. */
-export async function removeProxy(tableName: string, host: Host = thisHost): Promise<void> {
-  await restoreKernel(host, tableName);
-  for (const family of ["ip", "ip6"]) {
-    if (await hasTable(host, family, tableName)) await deleteTable(host, family, tableName);
-  }
-}
-
 interface OwnDeps extends ProxyDeps {
   readonly host: Host;
   readonly flows: FlowClearer;
@@ -139,8 +131,7 @@ class ServiceProxy {
     this.#slices = deps.informers.of(EndpointSlice);
     this.#pods = deps.informers.of(Pod, { fieldSelector: `spec.nodeName=${deps.nodeName}` });
     this.#policies = new NetworkPolicies({
-      ...{ informers: deps.informers, nodeName: deps.nodeName },
-      ...{ family: config.family, bridgeIsFiltered: config.bridgeIsFiltered },
+      ...{ ...deps, family: config.family, bridgeIsFiltered: config.bridgeIsFiltered },
       onChange: () => this.#wake.resolve(),
       report: (policy, faults) => this.#faults.report(NetworkPolicy, policy, faults),
     });
@@ -223,7 +214,7 @@ class ServiceProxy {
     const key = `${namespace}/${name}`;
     const old = this.#hostPorts.get(key)?.ports ?? [];
     const ports = isThere ? planHostPorts(pod, this.#config.family) : [];
-    const own = { addresses: this.#ownAddresses, ports: this.#config.ownPorts ?? [] };
+    const own = { addresses: this.#ownAddresses, ports: this.#config.ownPorts };
     if (ports.length > 0) this.#faults.report(Pod, pod, hostPortFaults(ports, own));
     if (equal(old, ports)) return;
     const rank = `${creationTimestamp} ${key}`;
@@ -391,7 +382,7 @@ class ServiceProxy {
   }
 }
 
-/** Names of pods and nodes as owners in the table. No service's key has a space. */
+/** Owners in the table. No service's key has a space. */
 const podOwner = (key: string): string => `pod ${key}`;
 const nodeOwner = (name: string): string => `node ${name}`;
 

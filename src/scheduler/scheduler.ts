@@ -18,7 +18,7 @@ import { Writes } from "./binding/writes.ts";
 import { type NoPlacement, type Placement, refusedAt } from "./decide.ts";
 import { type Rejections } from "./explain.ts";
 import type { Extenders } from "./extenders/extenders.ts";
-import { type QueuedPod } from "./framework.ts";
+import { type ObjectChange, type QueuedPod } from "./framework.ts";
 import { Gated, gateOf, groupOf } from "./gated.ts";
 import { createLanes, followAll, type Lane, type LaneDeps, type Lanes, laneOf, postFilter } from "./lanes.ts";
 import { keyOf } from "./pod-key.ts";

@@ -4,7 +4,7 @@ import { type Random } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
-import { type Extenders } from "./extenders/extenders.ts";
+import type { Extenders } from "./extenders/extenders.ts";
 import { type Profile } from "./framework.ts";
 import { type PluginDeps } from "./profiles.ts";
 import { type Backoff } from "./queue.ts";
