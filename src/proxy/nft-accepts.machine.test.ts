@@ -148,8 +148,8 @@ for (const family of ["ip", "ip6"] as const) {
         );
         const members = known.map((one) => ({ address: one, ports: [{ name: "http", protocol: "tcp", port: 80 }] }));
         const plans = policies.map((object) => parsePolicy(object as unknown as NetworkPolicy, node.family));
-        const group = { id: "group", policies: plans, pods: members, membersOf: () => members };
-        table.set("policies", renderGroup(family, group, { allows: true }));
+        const group = { id: "group", members: [], policies: plans, pods: members, membersOf: () => members };
+        table.set("policies", renderGroup(family, group));
         const text = table.takeChanges();
         await network.node
           .run("nft", ["-c", "-f", "-"], text)

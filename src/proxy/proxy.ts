@@ -278,6 +278,7 @@ class ServiceProxy {
     const { family, tableName } = this.#config;
     this.#ownAddresses = new Set(await host.addresses());
     for (const key of this.#budget.crowded) this.#touch(key, undefined);
+    this.#policies.retryCrowded();
     for (const owner of this.#refused.takeDue(clock.now())) this.#put(owner);
     if (await hasTable(host, family, tableName)) return;
     log.warn("somebody else removed the rules for services", { table: tableName });

@@ -9,7 +9,7 @@ import { type Fragment } from "../rule-table.ts";
 import { SizeBudget } from "../size-budget.ts";
 import { maxPolicySize, type PolicyPlan, parsePolicy, policySize } from "./parse-policy.ts";
 import { type ModelPod, PolicyModel } from "./policy-model.ts";
-import { renderGroup } from "./render-policy.ts";
+import { maxGroupSize, type PolicyGroup, renderGroup, renderIsolated, sizeOf } from "./render-policy.ts";
 
 export interface NetworkPolicyDeps {
   readonly informers: Informers;
@@ -25,6 +25,8 @@ export interface NetworkPolicyDeps {
 /** For all policies of a namespace together, each of which counts for at least 20. */
 const maxNamespaceSize = 10 * maxPolicySize;
 const minPolicySize = 20;
+/** For the rules of all pods of a namespace on this node: peers times rules times groups of pods. */
+const maxGroupsSize = 100_000;
 
 /**
  * Keeps the rules for NetworkPolicies. A cluster without policies pays for none: pods and namespaces are followed from the
@@ -35,10 +37,18 @@ export class NetworkPolicies {
   readonly #model = new PolicyModel();
   readonly #policies;
   readonly #budget = new SizeBudget(maxNamespaceSize);
+  readonly #groupBudget = new SizeBudget(maxGroupsSize);
+  /** Group → its key in the budget, which begins with the namespace. */
+  readonly #sizeKeys = new Map<string, string>();
+  /** Groups to render again. */
+  readonly #again = new Set<string>();
   /** Policies to read again: they have changed, or others of their namespace have made room. */
   readonly #dirty = new Set<string>();
   readonly #unsubscribe: (() => void)[] = [];
   #followsPods = false;
+  /** Which pod of this node has an address, and the reverse. Each has one, and no two have the same. */
+  readonly #holders = new Map<string, { readonly key: string; readonly since: string }>();
+  readonly #addresses = new Map<string, string>();
   /** Addresses of new pods, which their status does not have yet. */
   readonly #expected = new Map<string, { readonly uid: string; readonly addresses: readonly string[] }>();
 
@@ -67,12 +77,12 @@ export class NetworkPolicies {
     if (!this.#followsPods) return false;
     const key = keyOf(pod);
     this.#expected.set(key, { uid: pod.metadata.uid, addresses });
-    this.#model.putPod(key, this.#podOf(pod));
+    this.#put(key, pod);
     return this.#dirty.size > 0 || this.#model.isSelected(key);
   }
 
   get hasChanges(): boolean {
-    return this.#dirty.size > 0 || this.#model.hasChanges;
+    return this.#dirty.size > 0 || this.#again.size > 0 || this.#model.hasChanges;
   }
 
   /** Plans what has changed, and passes on the rules of each group. `pause` lets other work run. */
@@ -84,26 +94,55 @@ export class NetworkPolicies {
     }
     while (this.#model.resolveNext()) await pause();
     for (const [id, group] of this.#model.takeChanges()) {
-      set(groupOwner(id), group && renderGroup(this.#deps.family, group, { allows: true }));
+      this.#again.delete(id);
+      set(groupOwner(id), this.#render(id, group));
+      await pause();
+    }
+    for (const id of this.#again) {
+      this.#again.delete(id);
+      set(groupOwner(id), this.#render(id, this.#model.group(id)));
       await pause();
     }
   }
 
+  /** Others may have made room for groups that did not fit. */
+  retryCrowded(): void {
+    for (const [id, key] of this.#sizeKeys) if (this.#groupBudget.crowded.has(key)) this.#again.add(id);
+  }
+
   /** The rules of a group as it is now. */
   groupRules(owner: string): Fragment | undefined {
-    const group = this.#model.group(owner.slice(groupOwner("").length));
-    return group && renderGroup(this.#deps.family, group, { allows: true });
+    const id = owner.slice(groupOwner("").length);
+    return this.#render(id, this.#model.group(id));
   }
 
   /** The kernel refuses the group's rules, so its pods are isolated until that is tried again. */
   isolate(owner: string): Fragment | undefined {
     const group = this.#model.group(owner.slice(groupOwner("").length));
-    for (const key of group?.members ?? []) {
+    return group && this.#isolated(group, "the kernel refuses the rules");
+  }
+
+  /** Pods whose rules take too much room are isolated. */
+  #render(id: string, group: PolicyGroup | undefined): Fragment | undefined {
+    const rules = group && renderGroup(this.#deps.family, group);
+    const key = this.#sizeKeys.get(id) ?? `${group?.policies[0]?.namespace ?? ""}/${id}`;
+    const fits = this.#groupBudget.fits(key, rules ? sizeOf(rules) : 0);
+    if (group) this.#sizeKeys.set(id, key);
+    else {
+      this.#sizeKeys.delete(id);
+      this.#groupBudget.crowded.delete(key);
+    }
+    if (!group || (rules && fits)) return rules;
+    return this.#isolated(group, rules ? crowded : tooLarge);
+  }
+
+  #isolated(group: PolicyGroup, why: string): Fragment {
+    for (const key of group.members) {
       const [namespace = "", name = ""] = key.split("/");
       const policy = this.#policies.get({ namespace, name });
-      if (policy) this.#deps.report(policy, ["its pods are isolated: the kernel refuses the rules"]);
+      if (policy) this.#deps.report(policy, [`its pods are isolated: ${why}`]);
     }
-    return group && renderGroup(this.#deps.family, group, { allows: false });
+    return renderIsolated(this.#deps.family, group);
   }
 
   #followPods(): void {
@@ -117,7 +156,8 @@ export class NetworkPolicies {
       }),
       informers.of(Pod).subscribe(({ type, object }) => {
         if (type === "delete" || object.status.podIPs) this.#expected.delete(keyOf(object));
-        this.#model.putPod(keyOf(object), type === "put" ? this.#podOf(object) : undefined);
+        if (type === "put") this.#put(keyOf(object), object);
+        else this.#drop(keyOf(object));
         if (this.#model.hasChanges) this.#deps.onChange();
       }),
     );
@@ -138,6 +178,34 @@ export class NetworkPolicies {
     this.#deps.report(policy, [...kept.faults, ...(this.#deps.bridgeIsFiltered ? [] : [notFiltered])]);
   }
 
+  #put(key: string, pod: Pod): void {
+    const found = this.#podOf(pod);
+    if (!found) return this.#drop(key);
+    if (!found.isLocal) return this.#model.putPod(key, found);
+    const holder = this.#holders.get(found.address);
+    const since = this.#expected.has(key) ? justNow : (pod.status.startTime ?? "");
+    if (holder && holder.key !== key) {
+      // The pod that started later has got the address after the other one, even if that one's status still has it.
+      if (since < holder.since) return this.#drop(key);
+      this.#drop(holder.key);
+    }
+    if (this.#addresses.get(key) !== found.address) this.#release(key);
+    this.#holders.set(found.address, { key, since });
+    this.#addresses.set(key, found.address);
+    this.#model.putPod(key, found);
+  }
+
+  #drop(key: string): void {
+    this.#release(key);
+    this.#model.putPod(key, undefined);
+  }
+
+  #release(key: string): void {
+    const address = this.#addresses.get(key) ?? "";
+    this.#addresses.delete(key);
+    if (this.#holders.get(address)?.key === key) this.#holders.delete(address);
+  }
+
   /** Pods on the network of their node cannot be told from the node. */
   #podOf(pod: Pod): ModelPod | undefined {
     const { metadata, spec, status } = pod;
@@ -156,12 +224,17 @@ export class NetworkPolicies {
   }
 }
 
+const tooLarge = `the policies of a pod have more than ${maxGroupSize} entries for its peers`;
+const crowded = `the policies of the pods of the namespace have more than ${maxGroupsSize} entries for their peers`;
 const notFiltered =
   "traffic between pods of one node is not restricted: the node's kernel has no bridge filter (module br_netfilter)";
 
 /** No service's or pod's owner begins like this. */
 const groupOwner = (id: string): string => `policies ${id}`;
 export const isGroupOwner = (owner: string): boolean => owner.startsWith(groupOwner(""));
+
+/** Later than any time. */
+const justNow = "~";
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 

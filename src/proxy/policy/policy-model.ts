@@ -18,9 +18,10 @@ interface PodClass {
   readonly namespace: string;
   readonly labels: Labels;
   readonly pods: Map<string, ModelPod>;
-  /** The policies that select these pods, and their keys as one text. */
+  /** The policies that select these pods. */
   readonly policies: Set<string>;
-  members: string;
+  /** The group that it has joined: the keys of its policies as one text. */
+  members: string | undefined;
   readonly peers: Set<PeerSet>;
 }
 
@@ -50,11 +51,15 @@ export class PolicyModel {
   readonly #groups = new Map<string, Set<PodClass>>();
   readonly #groupsOf = new Map<string, Set<string>>();
   readonly #changed = new Set<string>();
+  /** Their groups have changed too. Looked up at the end, because many pods and policies have the same peers. */
+  readonly #changedPolicies = new Set<string>();
+  readonly #changedPeers = new Set<PeerSet>();
   /** Peers to compare with the pods of a namespace, or with all pods. */
   readonly #unresolved: { readonly peers: PeerSet; readonly classes: Iterable<PodClass> }[] = [];
 
   get hasChanges(): boolean {
-    return this.#changed.size > 0 || this.#unresolved.length > 0;
+    const changed = this.#changed.size + this.#changedPolicies.size + this.#changedPeers.size;
+    return changed > 0 || this.#unresolved.length > 0;
   }
 
   putNamespace(name: string, labels: Labels | undefined): void {
@@ -100,12 +105,12 @@ export class PolicyModel {
     }
     const classes = this.#classesIn.get(plan?.namespace ?? before?.namespace ?? "");
     for (const each of classes ?? []) this.#select(each, { key, isSelected: matches(plan?.selector, each.labels) });
-    this.#touchPolicy(key);
+    this.#changedPolicies.add(key);
   }
 
   /** Whether any policy selects the pod. */
   isSelected(key: string): boolean {
-    return (this.#classOfPod.get(key)?.members ?? "") !== "";
+    return (this.#classOfPod.get(key)?.policies.size ?? 0) > 0;
   }
 
   /** Finds the pods of one peer. Returns whether there was one left. */
@@ -117,6 +122,7 @@ export class PolicyModel {
 
   /** Groups that have changed since the last call; undefined for one that is gone. All peers must be resolved. */
   *takeChanges(): Iterable<[id: string, group: PolicyGroup | undefined]> {
+    this.#noteGroups();
     for (const members of this.#changed) {
       this.#changed.delete(members);
       const id = idOf(members);
@@ -125,17 +131,17 @@ export class PolicyModel {
     }
   }
 
-  /** A group, and the keys of its policies. */
-  group(id: string): (PolicyGroup & { readonly members: readonly string[] }) | undefined {
-    const members = this.#groups.keys().find((each) => idOf(each) === id);
-    const classes = members === undefined ? undefined : this.#groups.get(members);
-    return members && classes ? { ...this.#group(id, members, classes), members: members.split(" ") } : undefined;
+  group(id: string): PolicyGroup | undefined {
+    const text = this.#groups.keys().find((each) => idOf(each) === id);
+    const classes = text === undefined ? undefined : this.#groups.get(text);
+    return text === undefined || !classes ? undefined : this.#group(id, text, classes);
   }
 
-  #group(id: string, members: string, classes: ReadonlySet<PodClass>): PolicyGroup {
-    const policies = members.split(" ").flatMap((key) => this.#policies.get(key) ?? []);
+  #group(id: string, text: string, classes: ReadonlySet<PodClass>): PolicyGroup {
+    const members = text.split(" ");
+    const policies = members.flatMap((key) => this.#policies.get(key) ?? []);
     const pods = [...classes].flatMap((each) => [...localPods(each)]);
-    return { id, policies, pods, membersOf: (rule) => this.#membersOf(rule) };
+    return { id, members, policies, pods, membersOf: (rule) => this.#membersOf(rule) };
   }
 
   *#membersOf({ peers }: RulePlan): Iterable<PolicyPod> {
@@ -157,7 +163,7 @@ export class PolicyModel {
       labels,
       pods: new Map(),
       policies,
-      members: membersText(policies),
+      members: undefined,
       peers: new Set<PeerSet>(),
     };
     this.#classes.set(key, made);
@@ -178,14 +184,14 @@ export class PolicyModel {
     this.#leaveGroup(each);
     if (isSelected) each.policies.add(key);
     else each.policies.delete(key);
-    each.members = membersText(each.policies);
     this.#join(each);
   }
 
   /** Adds the class to its group, if it has pods on this node and policies. */
   #join(each: PodClass): void {
-    const { members } = each;
-    if (members === "" || localPods(each).next().done) return;
+    if (each.policies.size === 0 || localPods(each).next().done) return;
+    const members = each.members ?? membersText(each.policies);
+    each.members = members;
     ensure(this.#groups, members).add(each);
     for (const key of each.policies) ensure(this.#groupsOf, key).add(members);
     this.#changed.add(members);
@@ -193,7 +199,8 @@ export class PolicyModel {
 
   #leaveGroup(each: PodClass): void {
     const { members } = each;
-    if (!this.#groups.get(members)?.has(each)) return;
+    each.members = undefined;
+    if (members === undefined) return;
     removeFrom(this.#groups, members, each);
     this.#changed.add(members);
     if (!this.#groups.has(members)) for (const key of each.policies) removeFrom(this.#groupsOf, key, members);
@@ -202,12 +209,16 @@ export class PolicyModel {
   /** Its own group, and the groups whose rules are about it. */
   #touch(each: PodClass): void {
     if (localPods(each).next().done) this.#leaveGroup(each);
-    if (this.#groups.has(each.members)) this.#changed.add(each.members);
-    for (const { users } of each.peers) for (const key of users) this.#touchPolicy(key);
+    if (each.members !== undefined) this.#changed.add(each.members);
+    for (const peers of each.peers) this.#changedPeers.add(peers);
   }
 
-  #touchPolicy(key: string): void {
-    for (const members of this.#groupsOf.get(key) ?? []) this.#changed.add(members);
+  #noteGroups(): void {
+    for (const { users } of this.#changedPeers) for (const key of users) this.#changedPolicies.add(key);
+    for (const key of this.#changedPolicies)
+      for (const group of this.#groupsOf.get(key) ?? []) this.#changed.add(group);
+    this.#changedPeers.clear();
+    this.#changedPolicies.clear();
   }
 
   #peerSet(peer: PodPeer): PeerSet {
@@ -239,7 +250,7 @@ export class PolicyModel {
     else peers.classes.delete(each);
     if (belongs) each.peers.add(peers);
     else each.peers.delete(peers);
-    for (const key of peers.users) this.#touchPolicy(key);
+    this.#changedPeers.add(peers);
   }
 
   #belongs({ namespaces, pods }: PodPeer, { namespace, labels }: PodClass): boolean {

@@ -12,6 +12,8 @@ export interface PolicyPod {
 /** The pods of this node that the same policies select, and what those allow. */
 export interface PolicyGroup {
   readonly id: string;
+  /** The keys of its policies. */
+  readonly members: readonly string[];
   readonly policies: readonly PolicyPlan[];
   readonly pods: readonly PolicyPod[];
   /** The pods that a rule has as peers; all pods of the cluster for a rule without peers. */
@@ -53,21 +55,37 @@ export const policyFrame = (family: Family): Pick<TableFrame, "sets" | "chains">
 
 const addressType = (family: Family): string => (family === "ip" ? "ipv4_addr" : "ipv6_addr");
 
-/** The rules of a group. Without `allows`, its pods are isolated and nothing is allowed. */
-export function renderGroup(family: Family, group: PolicyGroup, { allows }: { readonly allows: boolean }): Fragment {
-  const parts: Parts = { family, group, chains: new Map(), sets: new Map(), elements: [] };
-  for (const { address } of group.pods)
-    parts.elements.push({ set: "to-itself", key: `${address} . ${address}`, value: "" });
-  for (const direction of directions) {
+/** Entries of the rules of one group: as many as the node can render and send without others noticing. */
+export const maxGroupSize = 20_000;
+
+/** The rules of a group; undefined if they have more than `maxGroupSize` entries. */
+export function renderGroup(family: Family, group: PolicyGroup): Fragment | undefined {
+  const { parts, fragment } = begin(family, group);
+  for (const direction of directionsOf(group)) {
+    const texts = new Set<string>();
     const rules = group.policies.flatMap((policy) => policy.rules[direction] ?? []);
-    if (!group.policies.some((policy) => policy.rules[direction])) continue;
-    const chain = `${direction}/${group.id}`;
-    const texts = allows ? rules.flatMap((rule, index) => renderRule(parts, rule, { direction, index })) : [];
-    parts.chains.set(chain, [...new Set(texts), "drop"]);
-    for (const { address } of group.pods) parts.elements.push({ set: direction, key: address, value: `jump ${chain}` });
+    for (const [index, rule] of rules.entries()) {
+      for (const text of renderRule(parts, rule, { direction, index })) texts.add(text);
+      if (parts.elements.length + texts.size > maxGroupSize) return undefined;
+    }
+    restrict(parts, direction, [...texts, "drop"]);
   }
-  return { chains: parts.chains, sets: parts.sets, elements: parts.elements };
+  return fragment;
 }
+
+/** The rules of a group that may do nothing. */
+export function renderIsolated(family: Family, group: PolicyGroup): Fragment {
+  const { parts, fragment } = begin(family, group);
+  for (const direction of directionsOf(group)) restrict(parts, direction, ["drop"]);
+  return fragment;
+}
+
+/** How much of the table the rules of a group take. */
+export const sizeOf = ({ elements, chains }: Fragment): number =>
+  chains.values().reduce((sum, rules) => sum + rules.length, elements.length);
+
+const directionsOf = ({ policies }: PolicyGroup): readonly Direction[] =>
+  directions.filter((direction) => policies.some(({ rules }) => rules[direction]));
 
 interface Parts {
   readonly family: Family;
@@ -75,6 +93,21 @@ interface Parts {
   readonly chains: Map<string, readonly string[]>;
   readonly sets: Map<string, string>;
   readonly elements: Element[];
+  /** The sets of peers. Rules with the same peers share one. */
+  readonly peerSets: Map<string, string>;
+}
+
+function begin(family: Family, group: PolicyGroup): { readonly parts: Parts; readonly fragment: Fragment } {
+  const fragment = { chains: new Map(), sets: new Map(), elements: [] as Element[] };
+  for (const { address } of group.pods)
+    fragment.elements.push({ set: "to-itself", key: `${address} . ${address}`, value: "" });
+  return { fragment, parts: { ...fragment, family, group, peerSets: new Map() } };
+}
+
+function restrict({ group, chains, elements }: Parts, direction: Direction, rules: readonly string[]): void {
+  const chain = `${direction}/${group.id}`;
+  chains.set(chain, rules);
+  for (const { address } of group.pods) elements.push({ set: direction, key: address, value: `jump ${chain}` });
 }
 
 interface Place {
@@ -96,17 +129,25 @@ function renderRule(parts: Parts, rule: RulePlan, place: Place): string[] {
 }
 
 /** Matches for the other side, each with a space at its end. */
-function peerMatches({ family, group, sets, elements }: Parts, rule: RulePlan, { direction, index }: Place): string[] {
+function peerMatches(parts: Parts, rule: RulePlan, { direction, index }: Place): string[] {
   if (!rule.peers) return [""];
+  const { family, group, sets, elements, peerSets } = parts;
   const side = `${family} ${direction === "ingress" ? "saddr" : "daddr"}`;
   const { pods, blocks } = rule.peers;
   const matches = blocks.map(({ range, except }) =>
     except.length > 0 ? `${side} ${range} ${side} != { ${except.join(", ")} } ` : `${side} ${range} `,
   );
   if (pods.length === 0) return matches;
+  const key = JSON.stringify(pods);
+  const known = peerSets.get(key);
+  if (known !== undefined) return [`${side} @${known} `, ...matches];
   const set = `${direction}/${group.id}/${index}`;
+  peerSets.set(key, set);
   sets.set(set, `type ${addressType(family)};`);
-  for (const { address } of group.membersOf(rule)) elements.push({ set, key: address, value: "" });
+  for (const { address } of group.membersOf(rule)) {
+    if (elements.length > maxGroupSize) break;
+    elements.push({ set, key: address, value: "" });
+  }
   return [`${side} @${set} `, ...matches];
 }
 
@@ -132,6 +173,7 @@ function namedMatch(
   sets.set(set, `type ${addressType(family)} . inet_proto . inet_service;`);
   const wanted = new Set((ports?.named ?? []).map(({ protocol, name }) => `${protocol} ${name}`));
   for (const { address, ports: own } of pods) {
+    if (elements.length > maxGroupSize) break;
     for (const { name, protocol, port } of own) {
       if (wanted.has(`${protocol} ${name}`))
         elements.push({ set, key: `${address} . ${protocol} . ${port}`, value: "" });
