@@ -13,10 +13,19 @@ export type DeviceMatch =
   | { readonly matches: boolean; readonly error?: undefined; readonly cost: number }
   | { readonly matches?: undefined; readonly error: string; readonly cost: number };
 
+interface Candidate {
+  readonly driver: string;
+  readonly device: Device;
+  /** Less than a selector may cost, if the caller has not that much time. */
+  readonly maxCost?: number;
+}
+
 /** Evaluates a selector for a device of a driver. */
-export function matchDevice(program: Program, driver: string, device: Device): DeviceMatch {
+export function matchDevice(program: Program, { driver, device, maxCost = selectorCostLimit }: Candidate): DeviceMatch {
   const variables = { get: (name: string) => (name === "device" ? celValueOf(driver, device) : undefined) };
-  const { value, error, cost } = program.evaluate(variables, selectorCostLimit);
+  const { value, error, ...used } = program.evaluate(variables, Math.min(maxCost, selectorCostLimit));
+  // Some work has no cost in upstream's count.
+  const cost = Math.max(used.cost, used.work);
   if (error !== undefined) return { error, cost };
   if (typeof value === "boolean") return { matches: value, cost };
   return { error: "CEL result could not be converted to bool", cost };

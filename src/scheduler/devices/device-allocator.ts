@@ -82,6 +82,7 @@ export class DeviceAllocator {
       return;
     }
     const results = this.#resultsOf(found);
+    await this.#selectors.compile(found.wanted);
     await results.refresh(snapshot.nodes);
     this.#prepared = { uid, refusal: undefined, claims: found, nodes: snapshot.nodes, results };
   }

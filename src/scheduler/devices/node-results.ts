@@ -5,7 +5,8 @@ import { Slice } from "#lib/async/turns.ts";
 import { type Rejection, rejectFinally } from "../framework.ts";
 import { type NodeInfo } from "../snapshot.ts";
 import { type DeviceLedger } from "./device-ledger.ts";
-import { Budget, findDevices, type PickedDevice, Unallocatable } from "./search/find-devices.ts";
+import { Budget, Unallocatable } from "./search/budget.ts";
+import { findDevices, type PickedDevice } from "./search/find-devices.ts";
 import { isOnNode } from "./search/pool.ts";
 import { type WantedClaim } from "./search/wanted.ts";
 import { type SelectorResults } from "./selector-results.ts";
@@ -79,6 +80,7 @@ export class NodeResults {
   /** The devices that the claims would get on a node now. Throws Unallocatable. */
   find(node: Node, budget = new Budget(maxStepsPerNode)): PickedDevice[][] | undefined {
     const { slices, used } = this.#ledger;
+    budget.spend(slices.devicesNear(node) / 2);
     return findDevices({
       pools: slices.poolsOf(node),
       claims: this.#claims.wanted,

@@ -23,6 +23,12 @@ export class SliceIndex {
     return this.#byNode.has(node);
   }
 
+  /** How many devices `poolsOf` looks at. */
+  devicesNear({ metadata }: Node): number {
+    const own = this.#byNode.get(metadata.name)?.values() ?? [];
+    return [...own, ...this.#shared.values()].reduce((sum, { spec }) => sum + 1 + (spec.devices?.length ?? 0), 0);
+  }
+
   poolsOf(node: Node): Pool[] {
     const own = this.#byNode.get(node.metadata.name)?.values() ?? [];
     return gatherPools(node, { near: [...own, ...this.#shared.values()], factsOf: (key) => this.#factsOf(key) });

@@ -58,5 +58,12 @@ function attributeValueOf({ device, driver }: PoolDevice, attribute: string): st
   const found =
     own(attributes, attribute) ??
     (attribute.startsWith(prefix) ? own(attributes, attribute.slice(prefix.length)) : undefined);
-  return found && JSON.stringify([found.string, found.int, found.bool, found.version]);
+  return found && textOf(found);
 }
+
+/** Different for different values. It is asked for at every step of the search. */
+function textOf({ string, version, int, bool }: Attribute): string {
+  if (string !== undefined) return `string ${string}`;
+  return version === undefined ? `other ${int} ${bool}` : `version ${version}`;
+}
+type Attribute = NonNullable<PoolDevice["device"]["attributes"]>[string];

@@ -1,3 +1,4 @@
+import { type Budget } from "./budget.ts";
 import { amountsOf, deviceKeyOf, type Pool, type PoolDevice } from "./pool.ts";
 import { type UsedDevices } from "./used-devices.ts";
 
@@ -6,15 +7,18 @@ type Left = Map<string, Map<string, bigint>>;
 /** What is left of the counters that devices of a pool share. */
 export class CounterBook {
   readonly #used: UsedDevices;
+  readonly #budget: Budget;
   readonly #left = new Map<string, Left>();
 
-  constructor(used: UsedDevices) {
+  constructor(used: UsedDevices, budget: Budget) {
     this.#used = used;
+    this.#budget = budget;
   }
 
   /** Returns false, and changes nothing, if too little is left. */
   add({ device, pool }: PoolDevice): boolean {
     if (!device.consumesCounters?.length) return true;
+    this.#budget.spendParts(countersOf(device.consumesCounters));
     const left = this.#leftOf(pool);
     const takes = device.consumesCounters.map(({ counterSet, counters }) => ({
       set: left.get(counterSet),
@@ -38,12 +42,18 @@ export class CounterBook {
     const left: Left = new Map(Array.from(pool.counters, ([name, set]) => [name, new Map(set)]));
     for (const { name, consumesCounters = [] } of pool.counting) {
       const key = deviceKeyOf(pool.key, name);
-      if (this.#used.isTaken(key) || this.#used.isShared(key)) change(left, consumesCounters, -1n);
+      this.#budget.spendParts(1);
+      if (!this.#used.isTaken(key) && !this.#used.isShared(key)) continue;
+      this.#budget.spendParts(countersOf(consumesCounters));
+      change(left, consumesCounters, -1n);
     }
     this.#left.set(pool.key, left);
     return left;
   }
 }
+
+const countersOf = (consumption: Consumption): number =>
+  consumption.reduce((sum, { counters }) => sum + amountsOf(counters).size, 0);
 
 type Consumption = NonNullable<PoolDevice["device"]["consumesCounters"]>;
 

@@ -8,8 +8,9 @@ import { type Random, seededRandom } from "#lib/data/random.ts";
 import { build } from "#testing/build.ts";
 import { makeNode } from "#testing/scheduling.ts";
 import { SliceIndex } from "../slice-index.ts";
+import { Budget } from "./budget.ts";
 import { isPossible } from "./find-devices.suite.ts";
-import { Budget, findDevices, type PickedDevice, type SearchInput } from "./find-devices.ts";
+import { findDevices, type PickedDevice, type SearchInput } from "./find-devices.ts";
 import { UsedDevices } from "./used-devices.ts";
 import { wantedBy } from "./wanted.ts";
 
@@ -239,6 +240,33 @@ test("findDevices() gives up on a claim that takes too many steps", () => {
   const input = inputOf(poolOf({ devices }), [{ requests, constraints }]);
 
   assert.throws(() => findDevices(input), /timed out trying to allocate devices/);
+});
+
+test("findDevices() counts what a step has to compare, so that no claim or device makes steps longer", () => {
+  const names = Array.from({ length: 32 }, (_, at) => `n-${at}`);
+  const allOf = <T>(value: T) => Object.fromEntries(names.map((name) => [name, value]));
+  const spent = (parts: object, claim: Partial<ClaimDevices> = {}, rest: Partial<SliceSpec>[] = []): number => {
+    const devices = Array.from({ length: 30 }, (_, at) => device(`x-${at}`, 0, parts));
+    const input = inputOf(poolOf({ devices }, ...rest), [{ requests: [request("r", { count: 8 })], ...claim }]);
+    const before = input.budget.left;
+    findDevices(input);
+    return before - input.budget.left;
+  };
+  const usual = spent({});
+  const consumesCounters = [{ counterSet: "set", counters: allOf({ value: "1" }) }];
+  const sharedCounters = [{ name: "set", counters: allOf({ value: "100" }) }];
+
+  const hostile = {
+    constraints: spent({}, { constraints: names.map(() => ({ matchAttribute: board })) }),
+    counters: spent({ consumesCounters }, {}, [{ sharedCounters }]),
+    capacities: spent({ capacity: allOf({ value: "1" }) }),
+    tolerations: spent(
+      { taints: names.slice(0, 16).map((key) => ({ key, effect: "NoSchedule" })) },
+      { requests: [request("r", { count: 8, tolerations: names.map((key) => ({ key, operator: "Exists" })) })] },
+    ),
+  };
+
+  for (const [what, steps] of Object.entries(hostile)) assert(steps > usual + 60, `${what}: ${steps}, else ${usual}`);
 });
 
 /** A small pool and claims that are often just possible. */

@@ -1,9 +1,9 @@
 import { toleratesDeviceTaint } from "#api/devices/device-taint.ts";
-import { parseQuantity } from "#api/meta/quantity.ts";
+import { type Budget, Unallocatable } from "./budget.ts";
 import { type Constraint } from "./constraints.ts";
 import { CounterBook } from "./counter-book.ts";
-import { type Pool, type PoolDevice } from "./pool.ts";
-import { planShare, type Share } from "./share.ts";
+import { amountsOf, type Pool, type PoolDevice } from "./pool.ts";
+import { partsOf, planShare, type Share } from "./share.ts";
 import { type UsedDevices } from "./used-devices.ts";
 import { type Alternative, type WantedClaim } from "./wanted.ts";
 
@@ -16,24 +16,6 @@ export interface SearchInput {
   /** Throws Unallocatable if it cannot be told. */
   matches(device: PoolDevice, alternative: Alternative): boolean;
 }
-
-/** How much may still be tried. */
-export class Budget {
-  #left: number;
-  constructor(steps: number) {
-    this.#left = steps;
-  }
-  get left(): number {
-    return this.#left;
-  }
-  spend(steps: number): void {
-    this.#left -= steps;
-    if (this.#left < 0) throw new Unallocatable("timed out trying to allocate devices");
-  }
-}
-
-/** Why nothing can be allocated, if it is not for lack of devices. */
-export class Unallocatable extends Error {}
 
 /** A device for a request. `share` is set if others can use it too. */
 export interface PickedDevice {
@@ -54,6 +36,14 @@ export function findDevices(input: SearchInput): PickedDevice[][] | undefined {
 /** As upstream: a claim has at most so many devices. */
 const maxDevices = 32;
 
+/** A device that suits a request for itself. */
+interface Candidate {
+  readonly device: PoolDevice;
+  /** What the request takes of it, if others can use it too. */
+  readonly share: Share | undefined;
+  readonly isTolerated: boolean;
+}
+
 /** A place in the search: the nth device of a request, and where to continue looking for it. */
 interface Choice {
   readonly claim: number;
@@ -70,7 +60,7 @@ class Search {
   readonly #constraints: readonly Constraint[][];
   readonly #picks: PickedDevice[][];
   readonly #counters: CounterBook;
-  readonly #candidates = new Map<Alternative, readonly PoolDevice[]>();
+  readonly #candidates = new Map<Alternative, readonly Candidate[]>();
   /** Devices that nobody else can use now → the claims that have them. */
   readonly #taken = new Map<string, Set<number>>();
   readonly #shares = new Map<string, { count: number; readonly taken: Map<string, bigint> }>();
@@ -79,7 +69,7 @@ class Search {
     this.#input = input;
     this.#constraints = input.claims.map((claim) => claim.createConstraints());
     this.#picks = input.claims.map(() => []);
-    this.#counters = new CounterBook(input.used);
+    this.#counters = new CounterBook(input.used, input.budget);
   }
 
   run(): PickedDevice[][] | undefined {
@@ -152,47 +142,50 @@ class Search {
     const picks = this.#picks[choice.claim] ?? [];
     if (candidates.length === 0 || picks.length + missing > maxDevices) return undefined;
     if (way.count === undefined) {
-      const device = choice.at++ === 0 ? candidates[choice.nth] : undefined;
-      return device && this.#take(choice.claim, way, device);
+      const only = choice.at++ === 0 ? candidates[choice.nth] : undefined;
+      return only && this.#take(choice.claim, way, only);
     }
     while (choice.at + missing <= candidates.length) {
-      const device = candidates[choice.at++];
-      const undo = device && this.#take(choice.claim, way, device);
+      const next = candidates[choice.at++];
+      const undo = next && this.#take(choice.claim, way, next);
       if (undo) return undo;
     }
     return undefined;
   }
 
   /** Devices that suit a request for themselves. If it wants all of them, also those that are in use, as it then fails. */
-  #candidatesOf(way: Alternative): readonly PoolDevice[] {
+  #candidatesOf(way: Alternative): readonly Candidate[] {
     const known = this.#candidates.get(way);
     if (known) return known;
     const { pools, used, budget, matches } = this.#input;
     const wantsAll = way.count === undefined;
-    const found: PoolDevice[] = [];
+    const found: Candidate[] = [];
     for (const { devices, problem, name } of pools) {
       if (wantsAll && problem) throw new Unallocatable(notNow(way, name, problem));
       for (const one of devices) {
         budget.spend(1);
         const isFree = way.isForAdmin || !used.isTaken(one.key);
-        if (!wantsAll && !(isFree && isTolerated(one, way))) continue;
-        if (planShare(one.device, way.capacity) && matches(one, way)) found.push(one);
+        const tolerated = isTolerated(one, way, budget);
+        if (!wantsAll && !(isFree && tolerated)) continue;
+        budget.spendParts(partsOf(one.device));
+        const share = planShare(one.device, way.capacity);
+        if (!share || !matches(one, way)) continue;
+        const isShared = one.device.allowMultipleAllocations === true;
+        found.push({ device: one, share: isShared ? share : undefined, isTolerated: tolerated });
       }
     }
     this.#candidates.set(way, found);
     return found;
   }
 
-  #take(claim: number, way: Alternative, device: PoolDevice): (() => void) | undefined {
+  #take(claim: number, way: Alternative, candidate: Candidate): (() => void) | undefined {
     const { budget, used } = this.#input;
+    const { device, share } = candidate;
     budget.spend(1);
-    const isShared = device.device.allowMultipleAllocations === true;
     const takers = this.#taken.get(device.key);
     if (way.isForAdmin ? takers?.has(claim) : takers || used.isTaken(device.key)) return undefined;
-    if (!isTolerated(device, way)) return undefined;
-    const share = isShared ? planShare(device.device, way.capacity) : undefined;
-    if (share && !this.#hasLeft(device, share)) return undefined;
-    const isCounted = !(isShared && (used.isShared(device.key) || this.#shares.has(device.key)));
+    if (!candidate.isTolerated || (share && !this.#hasLeft(device, share))) return undefined;
+    const isCounted = !(share && (used.isShared(device.key) || this.#shares.has(device.key)));
     if (isCounted && !this.#counters.add(device)) return undefined;
     const added = this.#constrain(claim, way, device);
     if (!added) {
@@ -213,6 +206,7 @@ class Search {
   #constrain(claim: number, way: Alternative, device: PoolDevice): readonly Constraint[] | undefined {
     const added: Constraint[] = [];
     for (const constraint of this.#constraints[claim] ?? []) {
+      this.#input.budget.spendParts(1);
       if (!constraint.concerns(way.name)) continue;
       if (!constraint.add(device)) {
         for (const one of added) one.remove(device);
@@ -224,12 +218,13 @@ class Search {
   }
 
   #hasLeft({ key, device }: PoolDevice, share: Share): boolean {
-    const { used } = this.#input;
+    const { used, budget } = this.#input;
+    budget.spendParts(share.size);
     const mine = this.#shares.get(key)?.taken;
-    return share.entries().every(([name, { nanos }]) => {
-      const has = parseQuantity(device.capacity?.[name]?.value ?? "0").nanos;
-      return used.takenOf(key, name) + (mine?.get(name) ?? 0n) + nanos <= has;
-    });
+    const has = amountsOf(device.capacity ?? {});
+    return share
+      .entries()
+      .every(([name, { nanos }]) => used.takenOf(key, name) + (mine?.get(name) ?? 0n) + nanos <= (has.get(name) ?? 0n));
   }
 
   #addShare(key: string, share: Share): () => void {
@@ -253,10 +248,13 @@ class Search {
   }
 }
 
-const isTolerated = ({ device }: PoolDevice, { tolerations = [] }: Alternative): boolean =>
-  (device.taints ?? []).every(
+function isTolerated({ device }: PoolDevice, { tolerations = [] }: Alternative, budget: Budget): boolean {
+  const { taints = [] } = device;
+  budget.spendParts(taints.length * tolerations.length);
+  return taints.every(
     (taint) => taint.effect === "None" || tolerations.some((one) => toleratesDeviceTaint(one, taint)),
   );
+}
 
 function notNow({ name }: Alternative, pool: string, problem: "incomplete" | "invalid"): string {
   const why = problem === "incomplete" ? "being updated" : "invalid";

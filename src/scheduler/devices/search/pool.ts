@@ -121,8 +121,19 @@ function countersOf(slices: readonly ResourceSlice[]): Counters | undefined {
   return sets;
 }
 
-export const amountsOf = (counters: Readonly<Record<string, { readonly value: string }>>): Map<string, bigint> =>
-  new Map(Object.entries(counters).map(([name, { value }]) => [name, parseQuantity(value).nanos]));
+type Amounts = Readonly<Record<string, { readonly value: string }>>;
+
+/** Stored devices do not change, so their amounts are read once. */
+const readAmounts = new WeakMap<Amounts, ReadonlyMap<string, bigint>>();
+
+export function amountsOf(amounts: Amounts): ReadonlyMap<string, bigint> {
+  let read = readAmounts.get(amounts);
+  if (!read) {
+    read = new Map(Object.entries(amounts).map(([name, { value }]) => [name, parseQuantity(value).nanos]));
+    readAmounts.set(amounts, read);
+  }
+  return read;
+}
 
 function hasDuplicates(slices: readonly ResourceSlice[]): boolean {
   const names = slices.flatMap(({ spec }) => spec.devices?.map(({ name }) => name) ?? []);

@@ -19,6 +19,10 @@ export function planShare(device: Device, requests: Readonly<Record<string, stri
   return share;
 }
 
+/** How much there is to compare for a share. */
+export const partsOf = ({ capacity = {} }: Device): number =>
+  Object.values(capacity).reduce((sum, { requestPolicy }) => sum + 4 + (requestPolicy?.validValues?.length ?? 0), 0);
+
 export const renderShare = (share: Share): Record<string, string> =>
   Object.fromEntries(Array.from(share, ([name, amount]) => [name, formatQuantity(amount)]));
 
