@@ -1,4 +1,5 @@
 import { type Pod } from "#api/core/pod.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { type Rejection, reject, rejectFinally } from "../framework.ts";
 import { type Nominated, priorityOf } from "../preemption/nominations.ts";
 import { type Candidate } from "../preemption/rank.ts";
@@ -21,17 +22,16 @@ const maxReason = 256;
 const notChosen = reject("node(s) were rejected by an extender");
 
 export function parseFilter(answer: unknown, asked: readonly string[]): Filtered {
-  const fields = fieldsOf(answer);
-  refuseIfError(fields);
-  const chosen = new Set(namesIn(fields));
+  refuseIfError(answer);
+  const chosen = new Set(namesIn(answer));
   const known = new Set(asked);
   for (const name of chosen) {
     if (!known.has(name)) {
       throw new AnswerError(`claims a filtered node ${shown(name)} which is not found in the input node list`);
     }
   }
-  const failures = mapOf(fields.get("failednodes"));
-  const finalFailures = mapOf(fields.get("failedandunresolvablenodes"));
+  const failures = mapOf(fieldOf(answer, "failednodes"));
+  const finalFailures = mapOf(fieldOf(answer, "failedandunresolvablenodes"));
   const failed = new Map<string, Rejection>();
   for (const name of asked) {
     const final = finalFailures.get(name);
@@ -44,13 +44,13 @@ export function parseFilter(answer: unknown, asked: readonly string[]): Filtered
 }
 
 /** Of names, or of whole nodes. */
-function namesIn(fields: ReadonlyMap<string, unknown>): string[] {
-  const names = fields.get("nodenames");
+function namesIn(answer: unknown): string[] {
+  const names = fieldOf(answer, "nodenames");
   if (Array.isArray(names)) return names.filter((name) => typeof name === "string");
-  const items = fieldsOf(fields.get("nodes") ?? {}).get("items");
+  const items = fieldOf(fieldOf(answer, "nodes"), "items");
   if (!Array.isArray(items)) return [];
   return items.flatMap((item) => {
-    const name = fieldsOf(fieldsOf(item).get("metadata") ?? {}).get("name");
+    const name = fieldOf(fieldOf(item, "metadata"), "name");
     return typeof name === "string" ? [name] : [];
   });
 }
@@ -63,8 +63,7 @@ export function parseScores(answer: unknown, asked: ReadonlySet<string>, weight:
   if (!Array.isArray(answer)) throw new AnswerError("the scores are not a list");
   const scores = new Map<string, number>();
   for (const item of answer) {
-    const fields = fieldsOf(item);
-    const [host, score] = [fields.get("host"), fields.get("score")];
+    const [host, score] = [fieldOf(item, "host"), fieldOf(item, "score")];
     if (typeof host !== "string" || !asked.has(host) || typeof score !== "number") continue;
     scores.set(host, Math.min(Math.max(Math.trunc(score), 0), maxExtenderScore) * scale * weight);
   }
@@ -77,18 +76,17 @@ export function parsePreemption(
   preemptor: Pod,
   nodeOf: (name: string) => NodeInfo | undefined,
 ): readonly Candidate[] {
-  const nodes = mapOf(fieldsOf(answer).get("nodenametometavictims"));
+  const nodes = mapOf(fieldOf(answer, "nodenametometavictims"));
   return Array.from(nodes, ([node, said]) => {
     const info = nodeOf(node);
     if (!info) throw new AnswerError(`names a node ${shown(node)} that does not exist`);
-    const fields = fieldsOf(said);
-    const listed = fields.get("pods");
-    const uids = new Set(Array.isArray(listed) ? listed.map((pod) => fieldsOf(pod).get("uid")) : []);
+    const listed = fieldOf(said, "pods");
+    const uids = new Set(Array.isArray(listed) ? listed.map((pod) => fieldOf(pod, "uid")) : []);
     const victims = Array.from(info.pods, ([key, pod]) => ({ key, pod })).filter(({ pod }) =>
       uids.has(pod.metadata.uid),
     );
     checkVictims(victims, uids, preemptor, node);
-    const broken = fields.get("numpdbviolations");
+    const broken = fieldOf(said, "numpdbviolations");
     return { node, victims, broken: typeof broken === "number" && broken > 0 ? Math.trunc(broken) : 0 };
   });
 }
@@ -102,23 +100,29 @@ function checkVictims(victims: readonly Nominated[], uids: ReadonlySet<unknown>,
   }
 }
 
-export const checkBinding = (answer: unknown): void => refuseIfError(fieldsOf(answer));
+export const checkBinding = (answer: unknown): void => refuseIfError(answer);
 
-function refuseIfError(fields: ReadonlyMap<string, unknown>): void {
-  const error = fields.get("error");
+function refuseIfError(answer: unknown): void {
+  const error = fieldOf(answer, "error");
   if (typeof error === "string" && error !== "") throw new AnswerError(error.slice(0, maxReason));
 }
 
 /** Names of fields differ in their case only, as in Go. */
-function fieldsOf(value: unknown): ReadonlyMap<string, unknown> {
-  const entries = mapOf(value);
-  return new Map(Array.from(entries, ([name, field]) => [name.toLowerCase(), field]));
+function fieldOf(value: unknown, wanted: string): unknown {
+  if (value === undefined || value === null) return undefined;
+  const fields = objectOf(value);
+  const name = Object.keys(fields).findLast((each) => each.length === wanted.length && each.toLowerCase() === wanted);
+  return name === undefined ? undefined : fields[name];
 }
 
 function mapOf(value: unknown): ReadonlyMap<string, unknown> {
   if (value === undefined || value === null) return new Map();
-  if (typeof value !== "object" || Array.isArray(value)) throw new AnswerError("an object was expected");
-  return new Map(Object.entries(value));
+  return new Map(Object.entries(objectOf(value)));
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  if (!isObject(value)) throw new AnswerError("an object was expected");
+  return value;
 }
 
 const shown = (text: string): string => JSON.stringify(text.slice(0, maxReason));

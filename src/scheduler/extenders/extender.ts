@@ -3,6 +3,7 @@ import { type ClientConfig } from "#client/client-config.ts";
 import { createWebhook, type Webhook } from "#client/webhook/webhook.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { Slice } from "#lib/async/turns.ts";
+import { parseBoundedJson } from "#lib/text/bounded-json.ts";
 import { type Candidate } from "../preemption/rank.ts";
 import { type NodeInfo } from "../snapshot.ts";
 import { checkBinding, type Filtered, parseFilter, parsePreemption, parseScores } from "./answers.ts";
@@ -24,6 +25,7 @@ export interface ExtenderSettings {
 
 /** An answer must not hold up the main thread while it is parsed. */
 const maxBytes = 4 << 20;
+const maxValues = 100_000;
 
 /** A server that is asked about nodes for a pod. It is not trusted: it has a time limit, and its answers are checked. */
 export class Extender implements Disposable {
@@ -116,11 +118,11 @@ export class Extender implements Disposable {
       webhook = createWebhook({ ...config, server }, { clock: this.#clock, timeoutMs, maxBytes });
       this.#webhooks.set(verb, webhook);
     }
-    const text = Buffer.from(await webhook.post(body, signal)).toString();
+    const answer = await webhook.post(body, signal);
     try {
-      return JSON.parse(text) as unknown;
+      return parseBoundedJson(answer, maxValues);
     } catch (cause) {
-      throw new Error("the answer is not JSON", { cause });
+      throw new Error(`the answer ${cause instanceof RangeError ? `has ${cause.message}` : "is not JSON"}`, { cause });
     }
   }
 }
