@@ -110,6 +110,15 @@ test("mergeV2() joins the kinds of a definition that both have", () => {
   });
 });
 
+test("mergeV2() joins any number of kinds without comparing each with each", () => {
+  const field = "x-kubernetes-group-version-kind";
+  const kinds = Array.from({ length: 200_000 }, (_, at) => ({ ...own, kind: `K${at}` }));
+  const [some, others] = [kinds.slice(0, 150_000), kinds.slice(50_000)];
+  const { definitions } = merge({}, partOf({ A: { [field]: some } }), partOf({ A: { [field]: others } }));
+
+  assert.equal((definitions.A as Record<string, unknown[]>)[field]?.length, kinds.length);
+});
+
 test("mergeV2() takes names as they are, also those that objects inherit", () => {
   const document = `{"paths":{"${prefix}/a":{"get":{"responses":{"200":{"schema":{"$ref":"#/definitions/__proto__"}}}}}},
     "definitions":{"__proto__":{"description":"theirs"},"constructor":{"description":"unused"}}}`;

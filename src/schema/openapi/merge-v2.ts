@@ -62,10 +62,14 @@ function withoutKinds(definition: unknown): unknown {
 /** A definition that several servers share stands for the kinds of all of them. */
 function withKindsOf(definition: unknown, other: unknown): unknown {
   if (!isObject(definition) || !isObject(other) || !Array.isArray(other[kindsField])) return definition;
-  const kinds = Array.isArray(definition[kindsField]) ? definition[kindsField] : [];
-  const more = other[kindsField].filter((kind) => !kinds.some((one) => equal(one, kind)));
+  const kinds: unknown[] = Array.isArray(definition[kindsField]) ? definition[kindsField] : [];
+  const known = new Set(kinds.map(kindKey));
+  const more = other[kindsField].filter((kind) => !known.has(kindKey(kind)));
   return more.length > 0 ? { ...definition, [kindsField]: [...kinds, ...more] } : definition;
 }
+
+const kindKey = (kind: unknown): string =>
+  isObject(kind) ? JSON.stringify([kind.group, kind.version, kind.kind]) : JSON.stringify(kind);
 
 /** The value with references to the new names. */
 function renamed(value: unknown, names: Readonly<Record<Section, ReadonlyMap<string, string>>>): unknown {

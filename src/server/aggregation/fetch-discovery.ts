@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
 import { inSlices } from "#lib/async/turns.ts";
+import { parseBoundedJson } from "#lib/text/bounded-json.ts";
 import { describeFault } from "#server/extension/describe-fault.ts";
 import { type OpenApiPart, type VersionDiscovery } from "../remote-routes.ts";
 import { identityHeaders } from "./identity-headers.ts";
@@ -17,6 +18,8 @@ export interface Fetched {
 const timeoutMs = 5000;
 /** Parsing more would take too long, and describes more than a thousand resources. */
 const maxBytes = 2 << 20;
+/** A document of this size has about 85,000. */
+const maxValues = 100_000;
 
 /** Asks a server about its group and version. Throws if it does not answer within its limits, or not properly. */
 export async function fetchDiscovery(api: RemoteApi, known: Fetched | undefined, deps: ProbeDeps): Promise<Fetched> {
@@ -85,8 +88,9 @@ export async function get(api: RemoteApi, path: string, { clock, signal, headers
 
 export function parsed({ body }: Exchanged): unknown {
   try {
-    return JSON.parse(Buffer.from(body).toString()) as unknown;
+    return parseBoundedJson(body, maxValues);
   } catch (cause) {
-    throw new DiscoveryError("the answer is not JSON", { cause });
+    const what = cause instanceof RangeError ? `has ${cause.message}` : "is not JSON";
+    throw new DiscoveryError(`the answer ${what}`, { cause });
   }
 }
