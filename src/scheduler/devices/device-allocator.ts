@@ -18,6 +18,7 @@ import { isReservedFor, resourceClaimsOf } from "./pod-claims.ts";
 import { renderAllocation } from "./search/render-allocation.ts";
 import { type WantedClaim, wantedBy } from "./search/wanted.ts";
 import { SelectorResults } from "./selector-results.ts";
+import { StepShares } from "./step-shares.ts";
 import { deallocate, unreserve, writeClaim } from "./write-claim.ts";
 
 export interface AllocatorDeps {
@@ -52,6 +53,7 @@ export class DeviceAllocator {
   readonly #deps: AllocatorDeps;
   readonly #ledger: DeviceLedger;
   readonly #selectors = new SelectorResults();
+  readonly #shares: StepShares;
   /** By what the claims of a pod ask for. */
   readonly #results = new BoundedCache<NodeResults>(cacheLimits);
   readonly #reservations = new Map<string, readonly Reservation[]>();
@@ -59,6 +61,7 @@ export class DeviceAllocator {
 
   private constructor(deps: AllocatorDeps) {
     this.#deps = deps;
+    this.#shares = new StepShares(deps.clock);
     this.#ledger = new DeviceLedger(deps.informers);
   }
 
@@ -75,7 +78,7 @@ export class DeviceAllocator {
 
   /** Looks at all nodes, as far as the claims of the pod allow it. */
   async prepare(pod: Pod, snapshot: Snapshot): Promise<void> {
-    const { uid } = pod.metadata;
+    const { uid, namespace } = pod.metadata;
     const found = this.#examine(pod);
     if (typeof found === "string") {
       this.#prepared = { uid, refusal: rejectFinally(found), claims: noClaims, nodes: [], results: undefined };
@@ -83,7 +86,8 @@ export class DeviceAllocator {
     }
     const results = this.#resultsOf(found);
     await this.#selectors.compile(found.wanted);
-    await results.refresh(snapshot.nodes);
+    const steps = this.#shares.left(namespace);
+    this.#shares.spend(namespace, steps - (await results.refresh(snapshot.nodes, steps)));
     this.#prepared = { uid, refusal: undefined, claims: found, nodes: snapshot.nodes, results };
   }
 

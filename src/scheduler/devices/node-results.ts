@@ -31,9 +31,8 @@ const unavailable = { rejection: rejectFinally("resourceclaim not available on t
 const tooFew = { rejection: rejectFinally("cannot allocate all claims"), score: 0 };
 const notTried = { rejection: rejectFinally("timed out trying to allocate devices"), score: 0 };
 
-/** About 20 ms of work on one node, and two seconds in one attempt to place a pod. */
+/** About 20 ms of work. */
 const maxStepsPerNode = 20_000;
-const maxStepsPerAttempt = 2_000_000;
 /** How often changes during an attempt are followed. What changes later is found out when devices are reserved. */
 const maxRounds = 3;
 
@@ -46,6 +45,8 @@ export class NodeResults {
   #nodes: readonly NodeInfo[] = [];
   #epoch = -1;
   #version = 0;
+  /** Not all nodes were looked at. The next attempt continues with the others. */
+  #isPartial = false;
   /** Nodes without devices of their own that reach the same shared ones get the same result. */
   #alike = new Map<string, NodeResult>();
 
@@ -59,22 +60,24 @@ export class NodeResults {
     return this.#results.get(node) ?? notTried;
   }
 
-  /** Looks at all nodes that have changed, and lets others work meanwhile. */
-  async refresh(nodes: readonly NodeInfo[]): Promise<void> {
+  /** Looks at all nodes that have changed, as far as the steps suffice, and lets others work meanwhile. Returns what is left. */
+  async refresh(nodes: readonly NodeInfo[], steps: number): Promise<number> {
     const slice = new Slice();
-    let left = maxStepsPerAttempt;
+    let left = steps;
     for (let round = 0; round < maxRounds; round++) {
       const stale = this.#stale(nodes);
-      if (stale.length === 0) return;
+      if (stale.length === 0) return left;
       for (const { node } of stale) {
-        if (!node || left <= 0) continue;
-        const budget = new Budget(Math.min(maxStepsPerNode, left));
-        const before = budget.left;
+        if (!node) continue;
+        this.#isPartial = left < maxStepsPerNode;
+        if (this.#isPartial) return left;
+        const budget = new Budget(maxStepsPerNode);
         this.#results.set(node.metadata.name, this.#look(node, budget));
-        left -= before - Math.max(budget.left, 0);
+        left -= maxStepsPerNode - Math.max(budget.left, 0);
         if (slice.isOver) await slice.rest();
       }
     }
+    return left;
   }
 
   /** The devices that the claims would get on a node now. Throws Unallocatable. */
@@ -95,7 +98,7 @@ export class NodeResults {
     const isOld = epoch !== this.#epoch;
     if (isOld) this.#results.clear();
     const changed = isOld ? new Set<string>() : this.#ledger.changedSince(this.#version);
-    const areSame = !isOld && nodes === this.#nodes;
+    const areSame = !isOld && !this.#isPartial && nodes === this.#nodes;
     for (const name of changed) this.#results.delete(name);
     this.#epoch = epoch;
     this.#version = version;
