@@ -335,7 +335,7 @@ class Scheduler {
   async #bind(queued: QueuedPod, lane: Lane, node: string): Promise<void> {
     const { pod } = queued;
     const aside = (wait: (signal: AbortSignal) => Promise<void>) => this.#writes.aside(queued.key, wait);
-    const binding = { pod, node, signal: this.#signal, waiting: this.#waiting, aside };
+    const binding = { pod, node, signal: this.#signal, waiting: this.#waiting, aside, log: this.#deps.log };
     const failure = await bindPod(lane.plugins, binding);
     if (failure) return await this.#takeBack(queued, lane, failure, node);
     const { namespace, name } = pod.metadata;
