@@ -27,9 +27,20 @@ profiles:
 - schedulerName: endless
   plugins: { multiPoint: { enabled: [{ name: Loops }] } }
   pluginConfig: [{ name: Loops, args: { module: loops.mjs } }]
+- schedulerName: shaky
+  plugins: { multiPoint: { enabled: [{ name: Shaky }] } }
+  pluginConfig: [{ name: Shaky, args: { module: shaky.mjs } }]
 `;
 const throws = `export default () => ({ looksAt: () => null, filter() { throw new Error("no idea"); } });`;
 const loops = `export default () => ({ looksAt: () => null, score() { for (;;); } });`;
+/** Fails where no attempt to schedule a pod is under way, and in the first attempt. */
+const shaky = `
+let calls = 0;
+export default () => ({
+  observe() { throw new Error("saw nothing"); },
+  groupOf() { throw new Error("what group"); },
+  preEnqueue() { if (++calls <= 2) throw new Error("not now"); },
+});`;
 
 async function start() {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "profiles-"));
@@ -37,6 +48,7 @@ async function start() {
   await writeFile(file, configuration);
   await writeFile(path.join(dir.path, "throws.mjs"), throws);
   await writeFile(path.join(dir.path, "loops.mjs"), loops);
+  await writeFile(path.join(dir.path, "shaky.mjs"), shaky);
   const { setup } = await loadScheduling(file, { log: silentLog, clock: systemClock });
   const cluster = await startCluster({ nodes: 3, scheduler: setup });
   const create = (name: string, schedulerName: string) =>
@@ -58,7 +70,7 @@ test("a pod is scheduled by the profile that it names, and a broken plugin stops
   await cluster.settle();
 
   for (const name of ["broken", "endless"]) for (let n = 0; n < 3; n++) await create(`${name}-${n}`, name);
-  for (const name of ["packing", "default-scheduler"]) {
+  for (const name of ["packing", "default-scheduler", "shaky"]) {
     for (let n = 0; n < 3; n++) await create(`${name}-${n}`, name);
     await cluster.until(async () => (await pods(name)).every(({ spec }) => spec.nodeName !== undefined));
   }
@@ -81,11 +93,13 @@ test("a pod is scheduled by the profile that it names, and a broken plugin stops
     );
     return [...new Set(events.map(({ reason, source }) => `${reason} ${source?.component}`))].sort();
   };
-  await cluster.until(async () => (await sources()).length === 4);
+  await cluster.until(async () => (await sources()).length === 6);
   assert.deepEqual(await sources(), [
     "FailedScheduling broken",
     "FailedScheduling endless",
+    "FailedScheduling shaky",
     "Scheduled default-scheduler",
     "Scheduled packing",
+    "Scheduled shaky",
   ]);
 });
