@@ -100,18 +100,27 @@ const joined = (first: Outcome, second: Outcome): Outcome => ({
 
 export interface Following {
   readonly informers: Informers;
+  readonly log: Log;
   changed(change: ObjectChange): void;
   reconsider(pod: Pod): void;
 }
 
 /** Follows the kinds whose changes may help a pod, and what else plugins need to know. Returns how to end it. */
-export function followAll(lanes: Lanes, { informers, changed, reconsider }: Following): () => void {
+export function followAll(lanes: Lanes, { informers, log, changed, reconsider }: Following): () => void {
   const plugins = [...new Set([...lanes.values()].flatMap((lane) => lane.plugins))];
   const hints = plugins.flatMap(({ retryOn }) => retryOn?.objects ?? []);
   const stops = Array.from(new Set(hints.map(({ resource }) => resource)), (resource) =>
     informers.of(resource).subscribe((change) => changed({ kind: "Object", resource, change })),
   );
-  const own = plugins.map((plugin) => plugin.follow?.(reconsider));
+  const own = plugins.map((plugin) => {
+    try {
+      return plugin.follow?.(reconsider);
+    } catch (error) {
+      // The others can do their work.
+      log.error("a plugin failed to follow what it needs", { plugin: plugin.name, error });
+      return undefined;
+    }
+  });
   return () => {
     for (const stop of [...stops, ...own]) stop?.();
   };

@@ -77,12 +77,12 @@ class Scheduler {
   }
 
   async run(): Promise<void> {
-    const { informers } = this.#deps;
+    const { informers, log } = this.#deps;
     const stopNodes = informers.of(Node).subscribe((change) => this.#onNode(change));
     const stopPods = informers.of(Pod).subscribe((change) => this.#onPod(change));
     const stopNamespaces = informers.of(Namespace).subscribe((change) => this.#onNamespace(change));
     const changed = (change: ObjectChange): void => this.#queue.changed(change);
-    const stopObjects = followAll(this.#lanes, { informers, changed, reconsider: (pod) => this.#reconsider(pod) });
+    const stopObjects = followAll(this.#lanes, { informers, log, changed, reconsider: (pod) => this.#reconsider(pod) });
     let slice = new Slice();
     try {
       for (;;) {

@@ -37,6 +37,7 @@ const loops = `export default () => ({ looksAt: () => null, score() { for (;;); 
 const shaky = `
 let calls = 0;
 export default () => ({
+  follow() { throw new Error("lost"); },
   observe() { throw new Error("saw nothing"); },
   groupOf() { throw new Error("what group"); },
   preEnqueue() { if (++calls <= 2) throw new Error("not now"); },
