@@ -5,6 +5,9 @@ import path from "node:path";
 import { test } from "node:test";
 import { Event } from "#api/core/event.ts";
 import { Pod } from "#api/core/pod.ts";
+import { DeviceClass } from "#api/devices/device-class.ts";
+import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { startCluster } from "#testing/start-cluster.ts";
@@ -103,4 +106,27 @@ test("a pod is scheduled by the profile that it names, and a broken plugin stops
     "Scheduled packing",
     "Scheduled shaky",
   ]);
+});
+
+test("a profile that chooses the plugins of one point still gives claims their devices", async () => {
+  const { cluster } = await start();
+  await using _ = cluster;
+  const { client } = cluster;
+  const ref = { name: "gpu", namespace: "default" };
+  await client.create(DeviceClass, { metadata: { name: "gpu" }, spec: {} });
+  const pool = { name: "node-2", generation: 1, resourceSliceCount: 1 };
+  const devices = [{ name: "gpu-0" }];
+  const spec = { driver: "gpu.example.com", pool, nodeName: "node-2", devices };
+  await client.create(ResourceSlice, { metadata: { name: "node-2" }, spec });
+  const requests = [{ name: "gpu", exactly: { deviceClassName: "gpu" } }];
+  await client.create(ResourceClaim, { metadata: ref, spec: { devices: { requests } } });
+
+  const resourceClaims = [{ name: "gpu", resourceClaimName: "gpu" }];
+  const containers = [{ name: "main", image: "web:1", resources: { claims: [{ name: "gpu" }] } }];
+  await client.create(Pod, { metadata: ref, spec: { schedulerName: "packing", containers, resourceClaims } });
+  await cluster.settle();
+
+  assert.equal((await client.get(Pod, ref)).spec.nodeName, "node-2");
+  const { allocation } = (await client.get(ResourceClaim, ref)).status;
+  assert.equal(allocation?.devices.results?.[0]?.device, "gpu-0");
 });
