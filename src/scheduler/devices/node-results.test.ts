@@ -1,39 +1,45 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Node } from "#api/core/node.ts";
 import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { build } from "#testing/build.ts";
-import { createFakeInformers } from "#testing/fake-informers.ts";
 import { makeNode, snapshotOf } from "#testing/scheduling.ts";
-import { DeviceLedger } from "./device-ledger.ts";
+import { type DeviceLedger } from "./device-ledger.ts";
 import { NodeResults } from "./node-results.ts";
+import { UsedDevices } from "./search/used-devices.ts";
 import { wantedBy } from "./search/wanted.ts";
 import { SelectorResults } from "./selector-results.ts";
+import { SliceIndex } from "./slice-index.ts";
 
-test("NodeResults looks at the nodes for which the steps did not suffice in the next attempt", async () => {
-  const informers = createFakeInformers();
-  const nodes = ["a", "b"].map((name) => informers.put(Node, makeNode(name)));
-  for (const { metadata } of nodes) {
-    const pool = { name: metadata.name, generation: 1, resourceSliceCount: 1 };
-    const spec = { driver: "d.example.com", pool, nodeName: metadata.name, devices: [{ name: "x" }] };
-    informers.put(ResourceSlice, build(ResourceSlice, { metadata: { name: metadata.name }, spec }));
+const names = ["a", "b", "c"];
+
+/** Each node has one device. */
+function ledgerOf(): DeviceLedger {
+  const slices = new SliceIndex();
+  for (const nodeName of names) {
+    const pool = { name: nodeName, generation: 1, resourceSliceCount: 1 };
+    const spec = { driver: "d.example.com", pool, nodeName, devices: [{ name: "x" }] };
+    const object = build(ResourceSlice, { metadata: { name: nodeName }, spec });
+    slices.apply({ type: "put", object, previous: undefined, trace: undefined });
   }
-  const ledger = new DeviceLedger(informers);
-  using _ = { [Symbol.dispose]: ledger.follow() };
-  const devices = { requests: [{ name: "r", exactly: { deviceClassName: "any" } }] };
-  const any = build(DeviceClass, { metadata: { name: "any" }, spec: {} });
-  const wanted = wantedBy(build(ResourceClaim, { metadata: { name: "c" }, spec: { devices } }), () => any);
-  assert(typeof wanted === "object");
-  const results = new NodeResults(ledger, new SelectorResults(), { allocated: [], failed: [], wanted: [wanted] });
-  const all = snapshotOf(nodes).nodes;
-  const reasons = () => ["a", "b"].map((name) => results.of(name).rejection?.reasons[0]);
+  const parts = { epoch: 0, version: 0, changedSince: () => new Set<string>(), slices, used: new UsedDevices() };
+  return parts as unknown as DeviceLedger;
+}
 
-  const left = await results.refresh(all, 20_000);
-  assert(left < 20_000);
-  assert.deepEqual(reasons(), [undefined, "timed out trying to allocate devices"]);
-  assert((await results.refresh(all, 20_000)) < 20_000);
-  assert.deepEqual(reasons(), [undefined, undefined]);
-  assert.equal(await results.refresh(all, 20_000), 20_000);
+test("NodeResults.refresh() continues with the nodes for which the last attempt had no time", async () => {
+  const deviceClass = build(DeviceClass, { metadata: { name: "any" }, spec: {} });
+  const requests = [{ name: "r", exactly: { deviceClassName: "any" } }];
+  const claim = build(ResourceClaim, { metadata: { name: "c" }, spec: { devices: { requests } } });
+  const wanted = wantedBy(claim, () => deviceClass);
+  assert(typeof wanted === "object");
+  const results = new NodeResults(ledgerOf(), new SelectorResults(), { allocated: [], failed: [], wanted: [wanted] });
+  const { nodes } = snapshotOf(names.map((name) => makeNode(name)));
+  const fitting = () => names.filter((name) => results.of(name).rejection === undefined);
+  const stepsPerNode = 3;
+
+  await results.refresh(nodes, stepsPerNode + 1);
+  assert.deepEqual(fitting(), ["a"]);
+  await results.refresh(nodes, 2 * stepsPerNode);
+  assert.deepEqual(fitting(), names);
 });

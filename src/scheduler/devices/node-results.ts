@@ -43,10 +43,10 @@ export class NodeResults {
   readonly #claims: ClaimsToPlace;
   readonly #results = new Map<string, NodeResult>();
   #nodes: readonly NodeInfo[] = [];
+  /** Whether the last attempt ended before it had looked at all nodes. The next one continues. */
+  #isPartial = false;
   #epoch = -1;
   #version = 0;
-  /** Not all nodes were looked at. The next attempt continues with the others. */
-  #isPartial = false;
   /** Nodes without devices of their own that reach the same shared ones get the same result. */
   #alike = new Map<string, NodeResult>();
 
@@ -61,19 +61,22 @@ export class NodeResults {
   }
 
   /** Looks at all nodes that have changed, as far as the steps suffice, and lets others work meanwhile. Returns what is left. */
-  async refresh(nodes: readonly NodeInfo[], steps: number): Promise<number> {
+  async refresh(nodes: readonly NodeInfo[], maxSteps: number): Promise<number> {
     const slice = new Slice();
-    let left = steps;
+    let left = maxSteps;
     for (let round = 0; round < maxRounds; round++) {
       const stale = this.#stale(nodes);
       if (stale.length === 0) return left;
       for (const { node } of stale) {
         if (!node) continue;
-        this.#isPartial = left < maxStepsPerNode;
+        const steps = Math.min(maxStepsPerNode, left);
+        const budget = new Budget(steps);
+        const result = this.#look(node, budget);
+        left -= steps - Math.max(budget.left, 0);
+        // Only the rest of the steps was left for this node.
+        this.#isPartial = budget.left < 0 && steps < maxStepsPerNode;
         if (this.#isPartial) return left;
-        const budget = new Budget(maxStepsPerNode);
-        this.#results.set(node.metadata.name, this.#look(node, budget));
-        left -= maxStepsPerNode - Math.max(budget.left, 0);
+        this.#results.set(node.metadata.name, result);
         if (slice.isOver) await slice.rest();
       }
     }
@@ -98,7 +101,7 @@ export class NodeResults {
     const isOld = epoch !== this.#epoch;
     if (isOld) this.#results.clear();
     const changed = isOld ? new Set<string>() : this.#ledger.changedSince(this.#version);
-    const areSame = !isOld && !this.#isPartial && nodes === this.#nodes;
+    const areSame = !isOld && nodes === this.#nodes && !this.#isPartial;
     for (const name of changed) this.#results.delete(name);
     this.#epoch = epoch;
     this.#version = version;
