@@ -239,6 +239,13 @@ const cases: readonly Case[] = [
     says: /the last attempt failed: extender: no answer/,
   },
   {
+    name: "claims for devices that the only node does not have",
+    facts: facts(podOf({}, {}), refusing("DynamicResources", "cannot allocate all claims")),
+    hop: "schedule",
+    says: /it has no devices for the claims of the pod: cannot allocate all claims\.$/,
+    advice: /kubectl get resourceclaims,resourceslices/,
+  },
+  {
     name: "an extender that refuses the only node, and manages a resource that no node has",
     facts: facts(
       podOf({ containers: [{ name: "c", image: "i", resources: { requests: { "example.com/moon": "1" } } }] }, {}),

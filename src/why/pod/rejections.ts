@@ -40,6 +40,8 @@ export function causeOf({ plugin, reasons }: NodeRejection): Cause {
       return has("as many volumes as it can have");
     case "VolumeRestrictions":
       return has("a volume of the pod in use by another pod");
+    case "DynamicResources":
+      return has(`no devices for the claims of the pod: ${reasons.join(", ")}`);
     case "Extender":
       return is(`refused by an extender: ${reasons.join(", ")}`);
     default:
@@ -175,6 +177,10 @@ function gateAdvice(facts: PodFacts, { node, plugin, reasons }: NodeRejection): 
       return ["Delete the pod that uses the volume: only one pod at a time may."];
     case "NodeUnschedulable":
       return [`Allow pods on ${node} again: \`kubectl uncordon ${node}\`.`];
+    case "DynamicResources":
+      return [
+        "Compare what the claims ask for with the devices that drivers report and other claims have: `kubectl get resourceclaims,resourceslices -A -o yaml`.",
+      ];
     case "Extender":
       return ["Ask whoever runs the extender: it is one of those in the scheduler's configuration file."];
     default:
