@@ -71,6 +71,24 @@ test("the node registers itself and renews its lease", async () => {
   assert.notEqual(lease?.spec.renewTime, later?.spec.renewTime);
 });
 
+test("an extended resource that somebody adds to the capacity can be allocated, until it is removed", async () => {
+  await using node = await startSimulatedNode();
+  const { client, clock } = node.cluster;
+  const offer = async (amount: string | null) => {
+    const body = { status: { capacity: { "example.com/dongle": amount } } };
+    await client.patch(Node, { name: "node-1" }, { type: "merge", body }, { subresource: "status" });
+    await clock.advance(30_000);
+    return (await client.get(Node, { name: "node-1" })).status;
+  };
+
+  const offered = await offer("4");
+  const removed = await offer(null);
+
+  assert.equal(offered.allocatable?.["example.com/dongle"], "4");
+  assert.equal(removed.allocatable?.["example.com/dongle"], undefined);
+  assert.equal(removed.capacity?.["example.com/dongle"], undefined);
+});
+
 test("a runtime that hangs makes the node not ready, until it answers again", async () => {
   await using node = await startSimulatedNode();
   const ready = async () => {
