@@ -14,7 +14,8 @@ const dist = path.join(root, "dist");
 function build(): void {
   rmSync(dist, { recursive: true, force: true });
   const tsc = path.join(root, "node_modules/.bin/tsc");
-  execFileSync(tsc, ["--project", path.join(root, "package")], { stdio: "inherit" });
+  // `npm run check` has checked the types; here it would take three quarters of the time.
+  execFileSync(tsc, ["--project", path.join(root, "package"), "--noCheck"], { stdio: "inherit" });
   for (const file of globSync("**/*.d.ts", { cwd: dist })) {
     const target = path.join(dist, file);
     writeFileSync(target, linkToJavaScript(readFileSync(target, "utf8"), file));

@@ -40,7 +40,7 @@ const bin = (name: string): string => path.join(root, "node_modules", ".bin", na
 const together = (title: string, files: readonly string[], ...guards: readonly string[]): Job[] =>
   files.length === 0
     ? []
-    : [{ title, command: process.execPath, args: [...flags, ...guards, "--test", "--test-isolation=none", ...files] }];
+    : [{ title, command: process.execPath, args: [...flags, ...guards, "test/support/run-together.ts", ...files] }];
 
 function unitJobs(files: readonly string[]): Job[] {
   return together(`${files.length} files of unit tests`, files, "--import", "./test/support/unit-guard.ts");

@@ -40,6 +40,8 @@ export const adminAccessLabel = "resource.kubernetes.io/admin-access";
 
 /** On a mirror pod: the API object of a static pod, which its node runs from a file. */
 export const mirrorAnnotation = "kubernetes.io/config.mirror";
+/** On a static pod and its mirror: where the node has it from. */
+export const configSourceAnnotation = "kubernetes.io/config.source";
 /** A ReplicaSet deletes the pod with the lower cost first. */
 export const deletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost";
 /** The object that `kubectl apply` last sent. */

@@ -37,24 +37,24 @@ test("applyRules() sends the whole table if the kernel refuses a difference", as
   table.set("a", fragment("10.0.0.1"));
   const host = hostThat((text) => !text.startsWith("add table"));
 
-  const { text, refused } = await applyRules(host, table, silentLog);
+  const { text, refused } = await applyRules(host, table, { log: silentLog });
 
   assert.match(text, /^add table ip t\ndelete table ip t\n/);
   assert.deepEqual(refused, []);
-  assert.equal((await applyRules(host, table, silentLog)).text, "");
+  assert.equal((await applyRules(host, table, { log: silentLog })).text, "");
 });
 
 test("applyRules() omits the fragments that the kernel refuses, and sends all others", async () => {
   const table = new RuleTable(frame);
   table.set("kept", fragment("10.0.0.1"));
   const host = hostThat((text) => text.includes("bad"));
-  await applyRules(host, table, silentLog);
+  await applyRules(host, table, { log: silentLog });
   for (let last = 0; last < 100; last++) table.set(`owner-${last}`, fragment(`10.0.1.${last}`));
   table.set("owner-17", bad("a"));
   table.set("owner-64", bad("b"));
   host.sent.length = 0;
 
-  const { text, refused } = await applyRules(host, table, silentLog);
+  const { text, refused } = await applyRules(host, table, { log: silentLog });
 
   assert.deepEqual(
     refused.map(({ owner }) => owner),
@@ -66,12 +66,26 @@ test("applyRules() omits the fragments that the kernel refuses, and sends all ot
   assert(host.sent.length < 40, `${host.sent.length} runs of nft`);
 });
 
+test("applyRules() replaces a refused fragment in the same transaction, unless that is refused as well", async () => {
+  const table = new RuleTable(frame);
+  const host = hostThat((text) => text.includes("bad"));
+  table.set("mended", bad("a"));
+  table.set("hopeless", bad("b"));
+  const instead = (owner: string) => (owner === "mended" ? fragment("10.0.0.1") : bad("c"));
+
+  const { text, error } = await applyRules(host, table, { log: silentLog, instead });
+
+  assert.equal(error, undefined);
+  assert.match(text, /add element ip t s \{ 10\.0\.0\.1 \}/);
+  assert.doesNotMatch(text, /bad/);
+});
+
 test("applyRules() runs nft a limited number of times, whoever is to blame", async () => {
   const table = new RuleTable(frame);
   for (let last = 0; last < 1_000; last++) table.set(`owner-${last}`, bad(String(last)));
   const host = hostThat((text) => text.includes("bad"));
 
-  const { refused, error } = await applyRules(host, table, silentLog);
+  const { refused, error } = await applyRules(host, table, { log: silentLog });
 
   assert.equal(refused.length, 1_000);
   assert.equal(error, undefined);
@@ -85,11 +99,11 @@ test("applyRules() blames nobody if the kernel accepts nothing at all, and start
   const { error, refused } = await applyRules(
     hostThat(() => true),
     table,
-    silentLog,
+    { log: silentLog },
   );
 
   assert.match(String(error), /nft refused 5 lines: nft -f -: .*No such file or directory/);
   assert.deepEqual(refused, []);
   const host = hostThat(() => false);
-  assert.match((await applyRules(host, table, silentLog)).text, /add element ip t s \{ 10\.0\.0\.1 \}/);
+  assert.match((await applyRules(host, table, { log: silentLog })).text, /add element ip t s \{ 10\.0\.0\.1 \}/);
 });

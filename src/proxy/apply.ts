@@ -38,7 +38,7 @@ export const thisHost: Host = {
 export interface Applied {
   /** The last text that was sent, "" if nothing had changed. */
   readonly text: string;
-  /** Owners whose fragments were removed from the table because the kernel refuses them. */
+  /** Owners whose fragments were replaced in the table because the kernel refuses them. */
   readonly refused: readonly Refusal[];
   /** Why the rest could not be applied either. */
   readonly error?: unknown;
@@ -49,18 +49,25 @@ export interface Refusal {
   readonly complaint: string;
 }
 
+export interface ApplyOptions {
+  readonly log: Log;
+  /** What an owner gets in place of a fragment that the kernel refuses; by default, nothing. */
+  instead?(owner: string): Fragment | undefined;
+}
+
 /**
  * Brings the kernel to the state of the table in one transaction. If the kernel refuses it, the fragments to blame are
- * removed and everything else is sent. If none of them is to blame, somebody else changed the table, and the kernel gets
+ * replaced and everything else is sent. If none of them is to blame, somebody else changed the table, and the kernel gets
  * the whole table again.
  */
-export async function applyRules(host: Host, table: RuleTable, log: Log): Promise<Applied> {
+export async function applyRules(host: Host, table: RuleTable, { log, instead }: ApplyOptions): Promise<Applied> {
   const refused: Refusal[] = [];
   for (const suspects of ["unsent", "all"] as const) {
     const { text, error } = await trySending(host, table);
     if (!error) return { text, refused };
     const found = await findRefused(host, table.frame, table.fragments(suspects));
-    for (const { owner } of found) table.set(owner, undefined);
+    const replaced = new Set(refused.map(({ owner }) => owner));
+    for (const { owner } of found) table.set(owner, replaced.has(owner) ? undefined : instead?.(owner));
     refused.push(...found);
     log.warn("the kernel refused a change of rules", { error, refused: found.map(({ owner }) => owner) });
     if (found.length === 0 || suspects === "all") table.forget();

@@ -326,7 +326,7 @@ test("the kernel accepts the rules for IPv6", { skip }, async () => {
   const ports = [port, { ...port, port: 81, nodePort: 0, affinitySeconds: 9 }];
   table.set("a", renderService("ip6", "fd00:1::/64", { namespace: "a", name: "b", ports, ...plain }));
 
-  await applyRules(hostOf(network.node), table, log);
+  await applyRules(hostOf(network.node), table, { log });
 
   assert.match(await network.node.run("nft", ["list", "ruleset"]), /fd00:2::1 \. tcp \. 80 : goto svc/);
 });

@@ -260,6 +260,8 @@ class ServiceProxy {
 
   /** Also resolves when it is time to check the table. */
   async #untilDirty(signal: AbortSignal): Promise<void> {
+    // Somebody may have asked during the last turn, which then had planned for them but did not answer them.
+    if (this.#applied.length > 0) return;
     if (this.#dirty.size > 0 || this.#policies.hasChanges || this.#table.hasChanges) return;
     this.#wake = Promise.withResolvers();
     const cancel = this.#deps.clock.after(checkMs, () => this.#wake.resolve());
@@ -311,9 +313,9 @@ class ServiceProxy {
   async #apply(): Promise<void> {
     const { host, log, clock, flows } = this.#deps;
     const startMs = clock.now();
-    const { text, refused, error } = await applyRules(host, this.#table, log);
+    const instead = (owner: string) => (isGroupOwner(owner) ? this.#policies.isolate(owner) : undefined);
+    const { text, refused, error } = await applyRules(host, this.#table, { log, instead });
     for (const owner of this.#refused.note(refused, clock.now())) this.#reportFaults(owner);
-    for (const { owner } of refused) if (isGroupOwner(owner)) this.#table.set(owner, this.#policies.isolate(owner));
     if (error) throw error;
     await this.#deps.turnOn();
     // Before this, packets of a cleared flow would still find the old rules.

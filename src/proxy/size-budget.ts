@@ -11,6 +11,11 @@ export class SizeBudget {
     this.#max = maxOfNamespace;
   }
 
+  /** What the object takes; 0 if it does not fit. */
+  sizeOf(key: string): number {
+    return this.#sizes.get(key) ?? 0;
+  }
+
   /** Whether the object fits with this size, 0 for one that is gone. The key is `namespace/name`. */
   fits(key: string, size: number): boolean {
     const namespace = key.slice(0, key.indexOf("/"));

@@ -43,8 +43,10 @@ export class Gated {
   }
 }
 
+type Gate = Pick<GatedPod, "plugin" | "reason">;
+
 /** Which plugin keeps the pod out of the queue, and why; undefined if none does. */
-export function gateOf(plugins: readonly SchedulerPlugin[], pod: Pod): Pick<GatedPod, "plugin" | "reason"> | undefined {
+export function gateOf(plugins: readonly SchedulerPlugin[], pod: Pod): Gate | undefined {
   for (const plugin of plugins) {
     const reason = plugin.preEnqueue?.(pod);
     if (reason !== undefined) return { plugin: plugin.name, reason };
@@ -52,10 +54,22 @@ export function gateOf(plugins: readonly SchedulerPlugin[], pod: Pod): Pick<Gate
   return undefined;
 }
 
+/** The same before the pod is tried. A plugin that fails is asked again then, where its error is reported. */
+export function earlyGateOf(plugins: readonly SchedulerPlugin[], pod: Pod): Gate | undefined {
+  try {
+    return gateOf(plugins, pod);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A plugin that fails knows no group. */
 export function groupOf(plugins: readonly SchedulerPlugin[], pod: Pod): string | undefined {
   for (const plugin of plugins) {
-    const group = plugin.groupOf?.(pod);
-    if (group !== undefined) return `${plugin.name} ${group}`;
+    try {
+      const group = plugin.groupOf?.(pod);
+      if (group !== undefined) return `${plugin.name} ${group}`;
+    } catch {}
   }
   return undefined;
 }

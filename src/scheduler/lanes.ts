@@ -4,7 +4,8 @@ import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
-import { type Informers } from "#runtime/informer.ts";
+import { type Log } from "#lib/process/log.ts";
+import { type Change, type Informers } from "#runtime/informer.ts";
 import { Decider } from "./decide.ts";
 import { type FailedAttempt, type ObjectChange, type Profile, type SchedulerPlugin } from "./framework.ts";
 import { type Nominations } from "./preemption/nominations.ts";
@@ -15,6 +16,7 @@ export interface LaneDeps {
   readonly client: Client;
   readonly informers: Informers;
   readonly clock: Clock;
+  readonly log: Log;
   readonly random: Random;
   readonly snapshot: Snapshot;
   readonly nominations: Nominations;
@@ -28,8 +30,8 @@ export interface Lane {
   readonly decider: Decider;
   readonly preemptor: Preemptor;
   readonly events: EventRecorder;
-  /** Those of its plugins that want to know about every pod. */
-  readonly observers: readonly SchedulerPlugin[];
+  /** Tells plugins about every change of a pod of this profile. */
+  observe(change: Change<Pod>): void;
   /** Lets plugins do what may take long, before anything is decided about a pod. Usually there is nothing. */
   prepare(pod: Pod): Promise<unknown> | undefined;
 }
@@ -44,13 +46,23 @@ function createLane(profile: Profile, deps: LaneDeps): Lane {
   const events = deps.eventsOf(schedulerName);
   const budgets = deps.informers.of(PodDisruptionBudget);
   const preparers = plugins.filter(({ prepare }) => prepare);
+  const observers = plugins.filter(({ observe }) => observe);
   return {
     schedulerName,
     plugins,
     events,
     decider: new Decider(profile, deps.snapshot, deps.random, deps.nominations),
     preemptor: new Preemptor({ ...deps, budgets, events, plugins, schedulerName }),
-    observers: plugins.filter(({ observe }) => observe),
+    observe(change) {
+      for (const plugin of observers) {
+        try {
+          plugin.observe?.(change);
+        } catch (error) {
+          // The scheduler must not miss the change because of a plugin.
+          deps.log.error("a plugin failed to observe a pod", { plugin: plugin.name, error });
+        }
+      }
+    },
     prepare(pod) {
       const work = preparers.flatMap((plugin) => plugin.prepare?.(pod, deps.snapshot) ?? []);
       return work.length > 0 ? Promise.all(work) : undefined;
@@ -88,18 +100,27 @@ const joined = (first: Outcome, second: Outcome): Outcome => ({
 
 export interface Following {
   readonly informers: Informers;
+  readonly log: Log;
   changed(change: ObjectChange): void;
   reconsider(pod: Pod): void;
 }
 
 /** Follows the kinds whose changes may help a pod, and what else plugins need to know. Returns how to end it. */
-export function followAll(lanes: Lanes, { informers, changed, reconsider }: Following): () => void {
+export function followAll(lanes: Lanes, { informers, log, changed, reconsider }: Following): () => void {
   const plugins = [...new Set([...lanes.values()].flatMap((lane) => lane.plugins))];
   const hints = plugins.flatMap(({ retryOn }) => retryOn?.objects ?? []);
   const stops = Array.from(new Set(hints.map(({ resource }) => resource)), (resource) =>
     informers.of(resource).subscribe((change) => changed({ kind: "Object", resource, change })),
   );
-  const own = plugins.map((plugin) => plugin.follow?.(reconsider));
+  const own = plugins.map((plugin) => {
+    try {
+      return plugin.follow?.(reconsider);
+    } catch (error) {
+      // The others can do their work.
+      log.error("a plugin failed to follow what it needs", { plugin: plugin.name, error });
+      return undefined;
+    }
+  });
   return () => {
     for (const stop of [...stops, ...own]) stop?.();
   };

@@ -19,7 +19,7 @@ import { type NoPlacement, type Placement, refusedAt } from "./decide.ts";
 import { type Rejections } from "./explain.ts";
 import type { Extenders } from "./extenders/extenders.ts";
 import { type ObjectChange, type QueuedPod } from "./framework.ts";
-import { Gated, gateOf, groupOf } from "./gated.ts";
+import { earlyGateOf, Gated, gateOf, groupOf } from "./gated.ts";
 import { createLanes, followAll, type Lane, type LaneDeps, type Lanes, laneOf, postFilter } from "./lanes.ts";
 import { keyOf } from "./pod-key.ts";
 import { Nominations } from "./preemption/nominations.ts";
@@ -77,12 +77,12 @@ class Scheduler {
   }
 
   async run(): Promise<void> {
-    const { informers } = this.#deps;
+    const { informers, log } = this.#deps;
     const stopNodes = informers.of(Node).subscribe((change) => this.#onNode(change));
     const stopPods = informers.of(Pod).subscribe((change) => this.#onPod(change));
     const stopNamespaces = informers.of(Namespace).subscribe((change) => this.#onNamespace(change));
     const changed = (change: ObjectChange): void => this.#queue.changed(change);
-    const stopObjects = followAll(this.#lanes, { informers, changed, reconsider: (pod) => this.#reconsider(pod) });
+    const stopObjects = followAll(this.#lanes, { informers, log, changed, reconsider: (pod) => this.#reconsider(pod) });
     let slice = new Slice();
     try {
       for (;;) {
@@ -131,29 +131,31 @@ class Scheduler {
     const pod = change.object;
     const key = keyOf(pod);
     const lane = laneOf(this.#lanes, pod);
-    for (const plugin of lane?.observers ?? []) plugin.observe?.(change);
+    lane?.observe(change);
     if (change.type === "delete") return this.#forget(key, pod);
     if (pod.spec.nodeName) return this.#onPlacedPod(key, pod);
     if (this.#assumed.has(key) || !lane) return;
     const isOver = isFinished(pod) || pod.metadata.deletionTimestamp !== undefined;
-    const gate = isOver ? undefined : gateOf(lane.plugins, pod);
-    if (isOver || gate) {
-      lane.preemptor.forget(key);
-      this.#queue.delete(key);
-      this.#gated.delete(key);
-      if (gate) this.#gated.set({ key, pod, ...gate, group: groupOf(lane.plugins, pod) });
-      return;
-    }
+    const gate = isOver ? undefined : earlyGateOf(lane.plugins, pod);
+    if (isOver || gate) return this.#keepOut(key, pod, lane, gate);
     this.#nominate(key, pod, change.type === "put" ? change.previous : undefined);
     if (change.trace) this.#traces.set(key, change.trace);
     this.#enqueue(key, pod, lane);
+  }
+
+  /** Out of the queue, for ever or until the gate opens. */
+  #keepOut(key: string, pod: Pod, lane: Lane, gate: ReturnType<typeof gateOf>): void {
+    lane.preemptor.forget(key);
+    this.#queue.delete(key);
+    this.#gated.delete(key);
+    if (gate) this.#gated.set({ key, pod, ...gate, group: groupOf(lane.plugins, pod) });
   }
 
   /** A plugin may let the pod in now. */
   #reconsider(pod: Pod): void {
     const key = keyOf(pod);
     const lane = laneOf(this.#lanes, pod);
-    if (lane && this.#gated.get(key) && !gateOf(lane.plugins, pod)) this.#enqueue(key, pod, lane);
+    if (lane && this.#gated.get(key) && !earlyGateOf(lane.plugins, pod)) this.#enqueue(key, pod, lane);
   }
 
   /** A pod that may enter the queue takes those of its group along. */
@@ -163,7 +165,7 @@ class Scheduler {
     const group = groupOf(lane.plugins, pod);
     if (group === undefined) return;
     for (const member of this.#gated.membersOf(group)) {
-      if (gateOf(lane.plugins, member.pod)) continue;
+      if (earlyGateOf(lane.plugins, member.pod)) continue;
       this.#gated.delete(member.key);
       this.#queue.put(member.key, member.pod);
     }
@@ -226,10 +228,12 @@ class Scheduler {
     });
     const attempt = { queued, lane, span };
     try {
-      await lane.prepare(pod);
-      if (this.#queue.placeOf(key) !== "trying")
-        return span.end({ facts: { node: "", message: "gone", evaluated: 0 } });
-      if (this.#extenders?.isInterested(pod)) return this.#consult(attempt, this.#extenders);
+      // A gate may have closed since, and a plugin that failed then is asked again.
+      const gate = gateOf(lane.plugins, pod);
+      if (gate) this.#keepOut(key, pod, lane, gate);
+      else if (this.#extenders?.isInterested(pod)) return this.#consult(attempt, this.#extenders);
+      else await lane.prepare(pod);
+      if (this.#queue.placeOf(key) !== "trying") return span.end(gone);
       const decision = lane.decider.decide(pod);
       if (decision.node === undefined) await this.#onNoPlacement(attempt, decision);
       else this.#onPlacement(attempt, decision);
@@ -242,13 +246,12 @@ class Scheduler {
   #consult(attempt: Attempt, extenders: Extenders): void {
     const { queued, lane } = attempt;
     const { pod, key } = queued;
+    const isThere = () => this.#queue.placeOf(key) === "trying";
     const consult = async (signal: AbortSignal): Promise<void> => {
-      const feasible = lane.decider.feasible(pod);
-      const advice = "message" in feasible ? undefined : await extenders.advise(pod, feasible, signal);
-      if (this.#queue.placeOf(key) !== "trying") return;
-      const decision = advice ? lane.decider.decideAdvised(pod, advice) : (feasible as NoPlacement);
+      const decision = await extenders.decide(pod, { lane, isThere, signal });
       const screen = (found: readonly Candidate[]) => extenders.screen(pod, found, this.#snapshot, signal);
-      if (decision.node === undefined) await this.#onNoPlacement(attempt, decision, screen);
+      if (!decision) attempt.span.end(gone);
+      else if (decision.node === undefined) await this.#onNoPlacement(attempt, decision, screen);
       else this.#onPlacement(attempt, decision);
     };
     this.#writes.start(async () => {
@@ -335,7 +338,7 @@ class Scheduler {
   async #bind(queued: QueuedPod, lane: Lane, node: string): Promise<void> {
     const { pod } = queued;
     const aside = (wait: (signal: AbortSignal) => Promise<void>) => this.#writes.aside(queued.key, wait);
-    const binding = { pod, node, signal: this.#signal, waiting: this.#waiting, aside };
+    const binding = { pod, node, signal: this.#signal, waiting: this.#waiting, aside, log: this.#deps.log };
     const failure = await bindPod(lane.plugins, binding);
     if (failure) return await this.#takeBack(queued, lane, failure, node);
     const { namespace, name } = pod.metadata;
@@ -393,3 +396,4 @@ const shownNodes = 3;
 const shownPods = 20;
 
 const noRejections: Rejections = new Map();
+const gone = { facts: { node: "", message: "gone", evaluated: 0 } };

@@ -73,6 +73,20 @@ for (const [claim, choice, hook, names] of orders) {
   });
 }
 
+for (const hook of ["follow", "observe", "prepare"] as const) {
+  test(`arrangePlugins() keeps ${hook} of a plugin that runs at some points only`, () => {
+    const plugin: SchedulerPlugin = { ...filters("Whole"), [hook]: () => undefined };
+    const choice = { score: { disabled: named("Whole") } };
+
+    const { plugins } = arrangePlugins({ defaults: [sorter, plugin, binder], others }, choice, root.child("plugins"));
+
+    assert.deepEqual(
+      plugins.filter((part) => part[hook]).map(({ name }) => name),
+      ["Whole"],
+    );
+  });
+}
+
 test("arrangePlugins() takes the weight of the point, else of all points, else of the plugin", () => {
   assert.deepEqual(weights({ multiPoint: { enabled: [{ name: "A", weight: 9 }, { name: "B" }] } }), {
     A: 9,

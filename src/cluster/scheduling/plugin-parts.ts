@@ -61,7 +61,7 @@ export function partsOf(points: Points): readonly SchedulerPlugin[] {
     ...parts("preBind", "preBind", "untilReady"),
     ...parts("bind", "bind"),
     ...parts("postBind", "postBind"),
-    ...observers(points),
+    ...unplaced(points),
   ].filter((part) => Object.keys(part).length > 2);
 }
 
@@ -86,9 +86,11 @@ type Across = ReturnType<NonNullable<SchedulerPlugin["acrossNodes"]>>;
 const withoutScore = (across: Across): Across => across && { filter: across.filter, score: undefined };
 const withoutFilter = (across: Across): Across => across && { filter: undefined, score: across.score };
 
-/** A plugin that runs anywhere is told about pods, once. */
-const observers = (points: Points): SchedulerPlugin[] =>
-  [...new Set([...points.values()].flat().map(({ plugin }) => plugin))].map((plugin) => pick(plugin, ["observe"]));
+/** Hooks of no extension point. A plugin that runs at any point needs them, once. */
+const unplaced = (points: Points): SchedulerPlugin[] =>
+  [...new Set([...points.values()].flat().map(({ plugin }) => plugin))].map((plugin) =>
+    pick(plugin, ["follow", "observe", "prepare"]),
+  );
 
 function pick(plugin: SchedulerPlugin, hooks: readonly Hook[]): SchedulerPlugin {
   const picked = hooks.flatMap((hook) => (plugin[hook] ? [[hook, plugin[hook]]] : []));

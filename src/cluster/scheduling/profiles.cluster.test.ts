@@ -5,6 +5,9 @@ import path from "node:path";
 import { test } from "node:test";
 import { Event } from "#api/core/event.ts";
 import { Pod } from "#api/core/pod.ts";
+import { DeviceClass } from "#api/devices/device-class.ts";
+import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { startCluster } from "#testing/start-cluster.ts";
@@ -27,9 +30,21 @@ profiles:
 - schedulerName: endless
   plugins: { multiPoint: { enabled: [{ name: Loops }] } }
   pluginConfig: [{ name: Loops, args: { module: loops.mjs } }]
+- schedulerName: shaky
+  plugins: { multiPoint: { enabled: [{ name: Shaky }] } }
+  pluginConfig: [{ name: Shaky, args: { module: shaky.mjs } }]
 `;
 const throws = `export default () => ({ looksAt: () => null, filter() { throw new Error("no idea"); } });`;
 const loops = `export default () => ({ looksAt: () => null, score() { for (;;); } });`;
+/** Fails where no attempt to schedule a pod is under way, and in the first attempt. */
+const shaky = `
+let calls = 0;
+export default () => ({
+  follow() { throw new Error("lost"); },
+  observe() { throw new Error("saw nothing"); },
+  groupOf() { throw new Error("what group"); },
+  preEnqueue() { if (++calls <= 2) throw new Error("not now"); },
+});`;
 
 async function start() {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "profiles-"));
@@ -37,6 +52,7 @@ async function start() {
   await writeFile(file, configuration);
   await writeFile(path.join(dir.path, "throws.mjs"), throws);
   await writeFile(path.join(dir.path, "loops.mjs"), loops);
+  await writeFile(path.join(dir.path, "shaky.mjs"), shaky);
   const { setup } = await loadScheduling(file, { log: silentLog, clock: systemClock });
   const cluster = await startCluster({ nodes: 3, scheduler: setup });
   const create = (name: string, schedulerName: string) =>
@@ -58,7 +74,7 @@ test("a pod is scheduled by the profile that it names, and a broken plugin stops
   await cluster.settle();
 
   for (const name of ["broken", "endless"]) for (let n = 0; n < 3; n++) await create(`${name}-${n}`, name);
-  for (const name of ["packing", "default-scheduler"]) {
+  for (const name of ["packing", "default-scheduler", "shaky"]) {
     for (let n = 0; n < 3; n++) await create(`${name}-${n}`, name);
     await cluster.until(async () => (await pods(name)).every(({ spec }) => spec.nodeName !== undefined));
   }
@@ -81,11 +97,36 @@ test("a pod is scheduled by the profile that it names, and a broken plugin stops
     );
     return [...new Set(events.map(({ reason, source }) => `${reason} ${source?.component}`))].sort();
   };
-  await cluster.until(async () => (await sources()).length === 4);
+  await cluster.until(async () => (await sources()).length === 6);
   assert.deepEqual(await sources(), [
     "FailedScheduling broken",
     "FailedScheduling endless",
+    "FailedScheduling shaky",
     "Scheduled default-scheduler",
     "Scheduled packing",
+    "Scheduled shaky",
   ]);
+});
+
+test("a profile that chooses the plugins of one point still gives claims their devices", async () => {
+  const { cluster } = await start();
+  await using _ = cluster;
+  const { client } = cluster;
+  const ref = { name: "gpu", namespace: "default" };
+  await client.create(DeviceClass, { metadata: { name: "gpu" }, spec: {} });
+  const pool = { name: "node-2", generation: 1, resourceSliceCount: 1 };
+  const devices = [{ name: "gpu-0" }];
+  const spec = { driver: "gpu.example.com", pool, nodeName: "node-2", devices };
+  await client.create(ResourceSlice, { metadata: { name: "node-2" }, spec });
+  const requests = [{ name: "gpu", exactly: { deviceClassName: "gpu" } }];
+  await client.create(ResourceClaim, { metadata: ref, spec: { devices: { requests } } });
+
+  const resourceClaims = [{ name: "gpu", resourceClaimName: "gpu" }];
+  const containers = [{ name: "main", image: "web:1", resources: { claims: [{ name: "gpu" }] } }];
+  await client.create(Pod, { metadata: ref, spec: { schedulerName: "packing", containers, resourceClaims } });
+  await cluster.settle();
+
+  assert.equal((await client.get(Pod, ref)).spec.nodeName, "node-2");
+  const { allocation } = (await client.get(ResourceClaim, ref)).status;
+  assert.equal(allocation?.devices.results?.[0]?.device, "gpu-0");
 });

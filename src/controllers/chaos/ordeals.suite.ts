@@ -1,6 +1,7 @@
 import { type Ordeal } from "#testing/chaos/ordeal.ts";
 import { batch } from "./batch.suite.ts";
 import { cluster } from "./cluster.suite.ts";
+import { devices } from "./devices.suite.ts";
 import { identities } from "./identities.suite.ts";
 import { nodes } from "./nodes.suite.ts";
 import { services } from "./services.suite.ts";
@@ -15,5 +16,6 @@ export const ordeals: readonly Ordeal[] = [
   ...batch,
   ...services,
   ...storage,
+  ...devices,
   ...cluster,
 ];

@@ -15,17 +15,14 @@ export interface ClaimPlan {
   readonly remove: boolean;
 }
 
-export interface ClaimFacts {
-  podNamed(name: string): Pod | undefined;
-  /** Whether a pod that is not known certainly does not exist. */
-  isGone(consumer: ResourceClaimConsumerReference): boolean;
-}
+/** Every pod that the claim names and that exists must be known. */
+export type PodNamed = (name: string) => Pod | undefined;
 
 /** Frees what no pod uses any more. Consumers that are not pods are left alone, as nobody here knows them. */
-export function planClaim(claim: ResourceClaim, facts: ClaimFacts): ClaimPlan {
+export function planClaim(claim: ResourceClaim, podNamed: PodNamed): ClaimPlan {
   const { metadata, status } = claim;
   const before = status.reservedFor ?? [];
-  const left = before.filter((consumer) => isLeft(consumer, facts));
+  const left = before.filter((consumer) => isLeft(consumer, podNamed));
   const hasFinalizer = metadata.finalizers?.includes(resourceClaimFinalizer) ?? false;
   const isUnused = left.length === 0;
   const isChanged = left.length < before.length;
@@ -36,22 +33,21 @@ export function planClaim(claim: ResourceClaim, facts: ClaimFacts): ClaimPlan {
     ...(isChanged ? { reservedFor: left } : {}),
     deallocate,
     removeFinalizer: isOver,
-    remove: isUnused && metadata.deletionTimestamp === undefined && isOwnerDone(claim, facts),
+    remove: isUnused && metadata.deletionTimestamp === undefined && isOwnerDone(claim, podNamed),
   };
 }
 
-function isLeft(consumer: ResourceClaimConsumerReference, facts: ClaimFacts): boolean {
+function isLeft(consumer: ResourceClaimConsumerReference, podNamed: PodNamed): boolean {
   const { apiGroup = "", resource, name, uid } = consumer;
   if (apiGroup !== "" || resource !== "pods") return true;
-  const pod = facts.podNamed(name);
-  if (!pod) return !facts.isGone(consumer);
-  return pod.metadata.uid === uid && !isDoneWithClaims(pod);
+  const pod = podNamed(name);
+  return pod?.metadata.uid === uid && !isDoneWithClaims(pod);
 }
 
-/** A pod that is not known may be new. The garbage collector deletes the claims of those that are gone. */
-function isOwnerDone(claim: ResourceClaim, facts: ClaimFacts): boolean {
+/** The garbage collector deletes the claims of pods that are gone. */
+function isOwnerDone(claim: ResourceClaim, podNamed: PodNamed): boolean {
   const owner = controllerOf(claim);
   if (owner?.kind !== "Pod" || owner.apiVersion !== "v1") return false;
-  const pod = facts.podNamed(owner.name);
+  const pod = podNamed(owner.name);
   return pod !== undefined && (pod.metadata.uid !== owner.uid || isDoneWithClaims(pod));
 }

@@ -2,6 +2,7 @@ import { resourceClaimKeysOf } from "#api/core/pod/pod-references.ts";
 import { isDoneWithClaims } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { ResourceClaim, resourceClaimFinalizer } from "#api/devices/resource-claim.ts";
+import { controllerOf } from "#api/meta/owner.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { type Change } from "#runtime/informer.ts";
 import { revisionOf } from "#runtime/object-cache.ts";
@@ -18,10 +19,10 @@ export function resourceClaimController({ client, informers }: ReconcilerDeps): 
 
     async reconcile(claim, signal) {
       const { namespace, name, resourceVersion, uid } = claim.metadata;
-      // Every consumer is older than this version of the claim, so a pod that is missing then does not exist.
-      if (claim.status.reservedFor?.length) await pods.caughtUpTo(revisionOf(resourceVersion), signal);
-      const facts = { podNamed: (pod: string) => pods.get({ namespace, name: pod }), isGone: () => true };
-      const plan = planClaim(claim, facts);
+      // Its owner and every consumer are older than this version of the claim, so a pod that is missing then does not exist.
+      const namesPods = claim.status.reservedFor?.length || controllerOf(claim);
+      if (namesPods) await pods.caughtUpTo(revisionOf(resourceVersion), signal);
+      const plan = planClaim(claim, (pod) => pods.get({ namespace, name: pod }));
       const next = await release(client, { claim, plan }, signal);
       if (!plan.remove) return;
       const version = next.metadata.resourceVersion;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
@@ -13,20 +13,21 @@ import { draService } from "./dra-calls.ts";
 const name = "gpu.example.com";
 const results = [{ request: "gpu", driver: name, pool: "p", device: "d" }];
 
-const claimFor = (...pods: string[]): ResourceClaim =>
+const claimFor = (...pods: string[]): ResourceClaim => claimNamed("c", ...pods);
+const claimNamed = (claim: string, ...pods: string[]): ResourceClaim =>
   build(ResourceClaim, {
-    metadata: { name: "c" },
+    metadata: { name: claim },
     spec: { devices: {} },
     status: {
       allocation: { devices: { results } },
       reservedFor: pods.map((pod) => ({ resource: "pods", name: pod, uid: `uid-${pod}` })),
     },
   });
-const podOf = (pod: string): Pod =>
+const podOf = (pod: string, claim = "c"): Pod =>
   build(Pod, {
     metadata: { name: pod },
     spec: {
-      resourceClaims: [{ name: "devices", resourceClaimName: "c" }],
+      resourceClaims: [{ name: "devices", resourceClaimName: claim }],
       containers: [
         { name: "whole", image: "a", resources: { claims: [{ name: "devices" }] } },
         { name: "part", image: "a", resources: { claims: [{ name: "devices", request: "gpu" }] } },
@@ -45,6 +46,7 @@ async function setUp() {
   const open = () => ClaimManager.open({ file, clock: systemClock });
   return {
     driver,
+    file,
     info,
     open,
     async [Symbol.asyncDispose]() {
@@ -91,6 +93,28 @@ test("a pod waits for its driver, and for the driver to succeed", async () => {
   });
   world.driver.refusal = "";
   await manager.prepare(podOf("a"), read);
+});
+
+test("a claim that takes long holds up no other claims", async () => {
+  await using world = await setUp();
+  using manager = await world.open();
+  manager.register(world.info);
+  const slow = Promise.withResolvers<ResourceClaim>();
+
+  const waiting = manager.prepare(podOf("a"), () => slow.promise);
+  await manager.prepare(podOf("b", "quick"), async () => claimNamed("quick", "b"));
+  await manager.unprepare(podOf("b", "quick"));
+  slow.resolve(claimFor("a"));
+  await waiting;
+
+  assert.deepEqual(world.driver.calls, ["prepare quick", "unprepare quick", "prepare c"]);
+});
+
+test("a kubelet that cannot read what was prepared does not forget it", async () => {
+  await using world = await setUp();
+  await writeFile(world.file, "[{");
+
+  await assert.rejects(world.open(), /state\.json: .*: restore the file, or delete it/);
 });
 
 test("a pod gets nothing of a claim that is not reserved for it", async () => {

@@ -2,6 +2,7 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { ResourceClaim } from "#api/devices/resource-claim.ts";
 import type { Clock } from "#lib/async/clock.ts";
+import { KeyedTurns } from "#lib/async/keyed-turns.ts";
 import { GrpcClient } from "#lib/proto/grpc/client.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type ClaimToPrepare, draCalls, draService, type PreparedDevice } from "./dra-calls.ts";
@@ -29,8 +30,8 @@ export class ClaimManager implements Disposable {
   readonly #clock: Clock;
   readonly #prepared: PreparedClaims;
   readonly #drivers = new Map<string, GrpcClient>();
-  /** One after another, because pods may share a claim. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** By claim, because pods may share one. A driver that does not answer must not hold up the claims of others. */
+  readonly #turns = new KeyedTurns();
 
   private constructor(clock: Clock, prepared: PreparedClaims) {
     this.#clock = clock;
@@ -58,10 +59,11 @@ export class ClaimManager implements Disposable {
   }
 
   /** Lets the drivers prepare all claims of a pod, before anything of it starts. Rejects if one cannot. */
-  prepare(pod: Pod, read: ReadClaim): Promise<void> {
-    return this.#inTurn(async () => {
-      for (const name of claimNames(pod).values()) await this.#prepareOne(pod, await this.#read(pod, name, read));
-    });
+  async prepare(pod: Pod, read: ReadClaim): Promise<void> {
+    for (const name of claimNames(pod).values()) {
+      const prepare = async () => this.#prepareOne(pod, await this.#read(pod, name, read));
+      await this.#turns.take(turnOf(pod.metadata.namespace, name), prepare);
+    }
   }
 
   /** The CDI names of the devices that a container uses. */
@@ -77,24 +79,22 @@ export class ClaimManager implements Disposable {
   }
 
   /** The containers of the pod have ended: what no other pod uses is undone. */
-  unprepare({ metadata: { uid } }: Pod): Promise<void> {
-    return this.#inTurn(async () => {
-      for (const claim of this.#prepared.usedBy(uid)) {
-        const pods = claim.pods.filter((pod) => pod !== uid);
-        if (pods.length > 0) await this.#prepared.put({ ...claim, pods });
-        else await this.#unprepareOne(claim);
-      }
-    });
+  async unprepare({ metadata: { uid: pod } }: Pod): Promise<void> {
+    for (const { namespace, name, uid } of this.#prepared.usedBy(pod)) {
+      await this.#turns.take(turnOf(namespace, name), () => this.#leave(uid, pod));
+    }
   }
 
   [Symbol.dispose](): void {
     for (const client of this.#drivers.values()) client.close();
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#turn.then(work);
-    this.#turn = mine.catch(() => {});
-    return mine;
+  async #leave(uid: string, pod: string): Promise<void> {
+    const claim = this.#prepared.get(uid);
+    if (!claim?.pods.includes(pod)) return;
+    const pods = claim.pods.filter((other) => other !== pod);
+    if (pods.length > 0) await this.#prepared.put({ ...claim, pods });
+    else await this.#unprepareOne(claim);
   }
 
   async #read(pod: Pod, name: string, read: ReadClaim): Promise<ResourceClaim> {
@@ -161,6 +161,8 @@ export class ClaimManager implements Disposable {
     return client;
   }
 }
+
+const turnOf = (namespace: string, name: string): string => `${namespace}/${name}`;
 
 export const hasClaims = ({ spec }: Pod): boolean => (spec.resourceClaims?.length ?? 0) > 0;
 

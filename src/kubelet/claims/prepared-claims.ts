@@ -1,12 +1,16 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { Semaphore } from "#lib/async/semaphore.ts";
+import { replaceFile } from "#lib/fs/replace-file.ts";
+import { isGone } from "#lib/text/error-code.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import type { ClaimToPrepare, PreparedDevice } from "./dra-calls.ts";
 
 /** A claim on this node, from before its drivers are told until they have undone it. */
 export interface PreparedClaim extends ClaimToPrepare {
   /** Uids of the pods that use it. */
   readonly pods: readonly string[];
-  /** Driver → its devices; undefined until it has answered. */
+  /** Driver → its devices; null until it has answered. */
   readonly drivers: Readonly<Record<string, readonly PreparedDevice[] | null>>;
 }
 
@@ -14,6 +18,7 @@ export interface PreparedClaim extends ClaimToPrepare {
 export class PreparedClaims {
   readonly #file: string;
   readonly #claims: Map<string, PreparedClaim>;
+  readonly #saving = new Semaphore(1);
 
   private constructor(file: string, claims: readonly PreparedClaim[]) {
     this.#file = file;
@@ -47,16 +52,18 @@ export class PreparedClaims {
   }
 
   async #save(): Promise<void> {
-    await writeFile(`${this.#file}.draft`, JSON.stringify([...this.#claims.values()]));
-    await rename(`${this.#file}.draft`, this.#file);
+    await this.#saving.take(() => replaceFile(this.#file, JSON.stringify([...this.#claims.values()])));
   }
 }
 
-/** A file that is missing, or that a full disk left truncated, is started anew. */
+/** Without its content, drivers would never be asked to undo what they have done, so a file that cannot be read is an error. */
 async function readClaims(file: string): Promise<readonly PreparedClaim[]> {
   try {
-    return JSON.parse(await readFile(file, "utf8"));
-  } catch {
-    return [];
+    return JSON.parse(await readFile(file, "utf8")) as readonly PreparedClaim[];
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw new Error(`${file}: ${messageOf(error)}: restore the file, or delete it to forget all prepared claims`, {
+      cause: error,
+    });
   }
 }

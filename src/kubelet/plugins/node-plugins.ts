@@ -55,7 +55,7 @@ export async function openNodePlugins(options: NodePluginsOptions): Promise<Node
       await runTogether(signal, [
         (ended) => serveDevices({ devices, socket: `${dir}/kubelet.sock`, log }, ended),
         (ended) => watchPlugins({ dir: `${dataDir}/plugins_registry`, handlers, clock, log }, ended),
-        (ended) => startReports(csi, clock, ended),
+        (ended) => startReports(csi, options, ended),
       ]);
     },
   };
@@ -79,16 +79,19 @@ function openCsi({ dataDir, client, nodeName, clock }: NodePluginsOptions): Csi 
 }
 
 const reportRetry = { baseMs: 500, maxMs: 30_000 };
+/** By then the node is usually registered. */
+const expectedTries = 5;
 
 /** Creates the CSINode, and says which volumes are still in use. Tried again until the node is registered. */
-async function startReports({ inUse, report }: Csi, clock: Clock, signal: AbortSignal): Promise<void> {
+async function startReports({ inUse, report }: Csi, { clock, log }: NodePluginsOptions, signal: AbortSignal) {
   for (let tries = 1; !signal.aborted; tries++) {
     try {
       await report.create();
       await inUse.load();
       await inUse.report();
       break;
-    } catch {
+    } catch (error) {
+      if (tries === expectedTries) log.warn("could not report the volumes of the node yet", { error });
       await clock.sleep(backoffMs(tries, reportRetry), signal).catch(() => {});
     }
   }

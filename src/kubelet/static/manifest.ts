@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { apiReferenceOf } from "#api/core/pod/pod-references.ts";
 import { Pod } from "#api/core/pod.ts";
 import { createFaults } from "#api/rules.ts";
+import { configSourceAnnotation } from "#api/well-known.ts";
 import { parseYaml } from "#lib/yaml/yaml.ts";
 import { decode } from "#schema/json/decode.ts";
 
@@ -14,7 +15,7 @@ export interface ManifestPlace {
 
 export const staticAnnotations = {
   hash: "kubernetes.io/config.hash",
-  source: "kubernetes.io/config.source",
+  source: configSourceAnnotation,
   seen: "kubernetes.io/config.seen",
 } as const;
 

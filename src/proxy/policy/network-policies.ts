@@ -3,7 +3,9 @@ import { lastingContainers } from "#api/core/pod/pod-containers.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { NetworkPolicy } from "#api/networking/network-policy.ts";
+import { configSourceAnnotation } from "#api/well-known.ts";
 import { type Informers } from "#runtime/informer.ts";
+import { revisionOf } from "#runtime/object-cache.ts";
 import { parseAddress, parsePort, parseProtocol } from "../parse-values.ts";
 import { type Fragment } from "../rule-table.ts";
 import { SizeBudget } from "../size-budget.ts";
@@ -66,9 +68,19 @@ export class NetworkPolicies {
   expect(pod: Pod, addresses: readonly string[]): boolean {
     if (!this.#followsPods) return false;
     const key = keyOf(pod);
+    if (this.#isGone(pod)) throw new Error(`pod ${key} does not exist any more`);
     this.#expected.set(key, { uid: pod.metadata.uid, addresses });
     this.#model.putPod(key, this.#podOf(pod));
     return this.#dirty.size > 0 || this.#model.isSelected(key);
+  }
+
+  /** Nobody would take back the address of such a pod. */
+  #isGone({ metadata }: Pod): boolean {
+    const pods = this.#deps.informers.of(Pod);
+    const isStatic = metadata.annotations?.[configSourceAnnotation] !== undefined;
+    // The API may not have a static pod yet, and this cache may be behind that of the kubelet.
+    if (isStatic || pods.revision < revisionOf(metadata.resourceVersion)) return false;
+    return pods.get(metadata)?.metadata.uid !== metadata.uid;
   }
 
   get hasChanges(): boolean {
@@ -126,16 +138,21 @@ export class NetworkPolicies {
   #read(key: string): void {
     const [namespace = "", name = ""] = key.split("/");
     const policy = this.#policies.get({ namespace, name });
+    const before = this.#budget.sizeOf(key);
     const fits = this.#budget.fits(key, policy ? Math.max(policySize(policy), minPolicySize) : 0);
-    if (!policy) {
-      this.#model.putPolicy(key, undefined);
-      for (const other of this.#budget.crowded) if (other.startsWith(`${namespace}/`)) this.#dirty.add(other);
-      return;
-    }
+    if (this.#budget.sizeOf(key) < before) this.#useRoom(key, namespace);
+    if (!policy) return this.#model.putPolicy(key, undefined);
     const plan = parsePolicy(policy, this.#deps.family === "ip" ? "IPv4" : "IPv6");
     const kept = fits ? plan : allowingNothing(plan);
     this.#model.putPolicy(key, kept);
     this.#deps.report(policy, [...kept.faults, ...(this.#deps.bridgeIsFiltered ? [] : [notFiltered])]);
+  }
+
+  /** A policy takes less, so others of its namespace may fit. */
+  #useRoom(key: string, namespace: string): void {
+    for (const other of this.#budget.crowded) {
+      if (other !== key && other.startsWith(`${namespace}/`)) this.#dirty.add(other);
+    }
   }
 
   /** Pods on the network of their node cannot be told from the node. */

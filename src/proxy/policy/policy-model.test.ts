@@ -153,6 +153,9 @@ test("a pod that nobody selects and no rule is about changes no group", () => {
 
   model.putPod("one/c", { ...pod, labels: { app: "c" }, address: "10.0.0.3" });
   assert.equal([...model.takeChanges()].length, 0);
-  model.putPod("one/b", { ...pod, labels: { app: "b" }, address: "10.0.0.2" });
+  const peer = { ...pod, labels: { app: "b" }, address: "10.0.0.2" };
+  model.putPod("one/b", peer);
   assert.equal([...model.takeChanges()].length, 1);
+  model.putPod("one/b", structuredClone(peer));
+  assert(!model.hasChanges, "nothing about the pod has changed");
 });

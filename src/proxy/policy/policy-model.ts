@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type PodPeer, type PolicyPlan, type RulePlan } from "./parse-policy.ts";
 import { type PolicyGroup, type PolicyPod } from "./render-policy.ts";
 
@@ -71,6 +72,8 @@ export class PolicyModel {
 
   putPod(key: string, pod: ModelPod | undefined): void {
     const before = this.#classOfPod.get(key);
+    // Most changes of a pod's status are about something else.
+    if (pod && equal(before?.pods.get(key), pod)) return;
     const now = pod && this.#classFor(pod);
     if (before) {
       before.pods.delete(key);

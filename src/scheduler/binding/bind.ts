@@ -1,6 +1,8 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Chain, runChain } from "#lib/async/chain.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type SchedulerPlugin } from "../framework.ts";
+import { keyOf } from "../pod-key.ts";
 import { NotPermitted, type WaitingPods } from "./waiting-pods.ts";
 
 export interface Binding {
@@ -10,6 +12,7 @@ export interface Binding {
   readonly waiting: WaitingPods;
   /** Lets others bind while this pod waits. */
   aside(wait: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  readonly log: Log;
 }
 type Phase = Chain<SchedulerPlugin, Binding, true>;
 
@@ -54,9 +57,25 @@ export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Bind
     await permit(plugins, binding);
     for (const phase of phases) await runChain(phase, plugins, binding);
   } catch (error) {
-    for (const plugin of plugins.toReversed()) await plugin.unreserve?.(pod, node, waiting);
+    await tellAll(plugins.toReversed(), binding, (plugin) => plugin.unreserve?.(pod, node, waiting));
     return error as Error;
   }
-  for (const plugin of plugins) plugin.postBind?.(pod, node);
+  await tellAll(plugins, binding, (plugin) => plugin.postBind?.(pod, node));
   return undefined;
+}
+
+/** One plugin's error must not keep the news from the others. */
+async function tellAll(
+  plugins: readonly SchedulerPlugin[],
+  { pod, log }: Binding,
+  tell: (plugin: SchedulerPlugin) => Promise<void> | undefined | void,
+): Promise<void> {
+  for (const plugin of plugins) {
+    try {
+      const telling = tell(plugin);
+      if (telling) await telling;
+    } catch (error) {
+      log.error("a plugin failed after the decision", { pod: keyOf(pod), plugin: plugin.name, error });
+    }
+  }
 }

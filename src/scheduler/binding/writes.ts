@@ -45,7 +45,8 @@ export class Writes {
     try {
       await wait(AbortSignal.any([this.#signal, end.signal]));
     } finally {
-      this.#aside.delete(key);
+      // The pod may already wait for something else.
+      if (this.#aside.get(key) === end) this.#aside.delete(key);
     }
   }
 

@@ -7,6 +7,7 @@ import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
+import { LruMap } from "#lib/data/lru-map.ts";
 import { type Random, randomUid, systemRandom } from "#lib/data/random.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type AcrossNodes, type Rejection, rejectFinally } from "../framework.ts";
@@ -30,7 +31,6 @@ export interface AllocatorDeps {
 
 /** What is known about the claims of the pod that is being placed. */
 interface Prepared {
-  readonly uid: string;
   readonly refusal: Rejection | undefined;
   readonly claims: ClaimsToPlace;
   readonly nodes: Snapshot["nodes"];
@@ -55,7 +55,8 @@ export class DeviceAllocator {
   /** By what the claims of a pod ask for. */
   readonly #results = new BoundedCache<NodeResults>(cacheLimits);
   readonly #reservations = new Map<string, readonly Reservation[]>();
-  #prepared: Prepared | undefined;
+  /** By the uid of the pod. Few are placed at the same time: one after another, and those that extenders are asked about. */
+  readonly #prepared = new LruMap<string, Prepared>(64);
 
   private constructor(deps: AllocatorDeps) {
     this.#deps = deps;
@@ -78,12 +79,12 @@ export class DeviceAllocator {
     const { uid } = pod.metadata;
     const found = this.#examine(pod);
     if (typeof found === "string") {
-      this.#prepared = { uid, refusal: rejectFinally(found), claims: noClaims, nodes: [], results: undefined };
+      this.#prepared.set(uid, { refusal: rejectFinally(found), claims: noClaims, nodes: [], results: undefined });
       return;
     }
     const results = this.#resultsOf(found);
     await results.refresh(snapshot.nodes);
-    this.#prepared = { uid, refusal: undefined, claims: found, nodes: snapshot.nodes, results };
+    this.#prepared.set(uid, { refusal: undefined, claims: found, nodes: snapshot.nodes, results });
   }
 
   refusalOf(pod: Pod): Rejection | undefined {
@@ -167,7 +168,7 @@ export class DeviceAllocator {
   }
 
   #preparedFor({ metadata }: Pod): Prepared | undefined {
-    return this.#prepared?.uid === metadata.uid ? this.#prepared : undefined;
+    return this.#prepared.get(metadata.uid);
   }
 
   /** What the claims of a pod mean, or upstream's reason why it can be placed nowhere. */

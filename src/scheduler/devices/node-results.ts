@@ -43,6 +43,8 @@ export class NodeResults {
   readonly #claims: ClaimsToPlace;
   readonly #results = new Map<string, NodeResult>();
   #nodes: readonly NodeInfo[] = [];
+  /** Whether the last attempt ended before it had looked at all nodes. The next one continues. */
+  #isPartial = false;
   #epoch = -1;
   #version = 0;
   /** Nodes without devices of their own that reach the same shared ones get the same result. */
@@ -59,18 +61,22 @@ export class NodeResults {
   }
 
   /** Looks at all nodes that have changed, and lets others work meanwhile. */
-  async refresh(nodes: readonly NodeInfo[]): Promise<void> {
+  async refresh(nodes: readonly NodeInfo[], maxSteps = maxStepsPerAttempt): Promise<void> {
     const slice = new Slice();
-    let left = maxStepsPerAttempt;
+    let left = maxSteps;
     for (let round = 0; round < maxRounds; round++) {
       const stale = this.#stale(nodes);
       if (stale.length === 0) return;
       for (const { node } of stale) {
-        if (!node || left <= 0) continue;
-        const budget = new Budget(Math.min(maxStepsPerNode, left));
-        const before = budget.left;
-        this.#results.set(node.metadata.name, this.#look(node, budget));
-        left -= before - Math.max(budget.left, 0);
+        if (!node) continue;
+        const steps = Math.min(maxStepsPerNode, left);
+        const budget = new Budget(steps);
+        const result = this.#look(node, budget);
+        left -= steps - Math.max(budget.left, 0);
+        // Only the rest of the steps was left for this node.
+        this.#isPartial = budget.left < 0 && steps < maxStepsPerNode;
+        if (this.#isPartial) return;
+        this.#results.set(node.metadata.name, result);
         if (slice.isOver) await slice.rest();
       }
     }
@@ -93,7 +99,7 @@ export class NodeResults {
     const isOld = epoch !== this.#epoch;
     if (isOld) this.#results.clear();
     const changed = isOld ? new Set<string>() : this.#ledger.changedSince(this.#version);
-    const areSame = !isOld && nodes === this.#nodes;
+    const areSame = !isOld && nodes === this.#nodes && !this.#isPartial;
     for (const name of changed) this.#results.delete(name);
     this.#epoch = epoch;
     this.#version = version;

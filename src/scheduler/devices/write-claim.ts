@@ -25,7 +25,7 @@ export async function writeClaim(deps: WriteDeps, write: ClaimWrite, signal: Abo
   let { claim } = write;
   for (let tries = 1; ; tries++) {
     try {
-      return await tryWrite(deps, { ...write, claim }, signal);
+      return await tryWrite(deps, { ...write, claim }, { uid: write.claim.metadata.uid, signal });
     } catch (error) {
       if (!(error instanceof Error) || !isConflict(error.cause) || tries === maxTries) throw error;
       claim = await deps.client.get(ResourceClaim, claim.metadata, { signal });
@@ -33,12 +33,18 @@ export async function writeClaim(deps: WriteDeps, write: ClaimWrite, signal: Abo
   }
 }
 
-async function tryWrite({ client, clock }: WriteDeps, write: ClaimWrite, signal: AbortSignal): Promise<ResourceClaim> {
+interface Try {
+  /** Of the claim that was looked at. Another one may have its name now. */
+  readonly uid: string;
+  readonly signal: AbortSignal;
+}
+
+async function tryWrite({ client, clock }: WriteDeps, write: ClaimWrite, { uid, signal }: Try): Promise<ResourceClaim> {
   const { pod, allocation } = write;
   let { claim } = write;
   const { namespace, name, deletionTimestamp, finalizers = [] } = claim.metadata;
   const shown = `claim ${namespace}/${name}`;
-  if (deletionTimestamp) throw new Error(`${shown} got deleted in the meantime`);
+  if (deletionTimestamp || claim.metadata.uid !== uid) throw new Error(`${shown} got deleted in the meantime`);
   if (allocation && claim.status.allocation) throw new Error(`${shown} got allocated elsewhere in the meantime`);
   if (!allocation && !claim.status.allocation) throw new Error(`${shown} got deallocated elsewhere in the meantime`);
   if (allocation && !finalizers.includes(resourceClaimFinalizer)) {
@@ -47,11 +53,11 @@ async function tryWrite({ client, clock }: WriteDeps, write: ClaimWrite, signal:
       .update(ResourceClaim, { ...claim, metadata }, { signal })
       .catch(failed(`add finalizer to ${shown}`));
   }
-  const given = allocation ?? claim.status.allocation;
   const consumer = { resource: "pods", name: pod.metadata.name, uid: pod.metadata.uid };
   const status = {
     ...claim.status,
-    ...(given ? { allocation: { allocationTimestamp: timestamp(clock.now()), ...given } } : {}),
+    // What a claim already has must not change.
+    ...(allocation ? { allocation: { allocationTimestamp: timestamp(clock.now()), ...allocation } } : {}),
     reservedFor: [...(claim.status.reservedFor ?? []), consumer],
   };
   const what = allocation ? "add allocation and reservation to" : "add reservation to";

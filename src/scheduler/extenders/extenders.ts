@@ -1,8 +1,11 @@
 import { type Pod } from "#api/core/pod.ts";
+import { Semaphore } from "#lib/async/semaphore.ts";
 import { type Log } from "#lib/process/log.ts";
 import { messageOf } from "#lib/text/message-of.ts";
+import type { Decision } from "../decide.ts";
 import { type PluginRejection } from "../explain.ts";
 import { type SchedulerPlugin } from "../framework.ts";
+import type { Lane } from "../lanes.ts";
 import { type Candidate } from "../preemption/rank.ts";
 import { type NodeInfo, type Snapshot } from "../snapshot.ts";
 import { type Extender } from "./extender.ts";
@@ -12,6 +15,14 @@ export interface Advice {
   /** Node → what is added to its score. */
   readonly scores: ReadonlyMap<string, number>;
   readonly rejections: ReadonlyMap<string, PluginRejection>;
+}
+
+/** A pod that extenders are asked about. */
+export interface Consultation {
+  readonly lane: Pick<Lane, "decider" | "prepare">;
+  /** Whether the pod still has to be placed. */
+  isThere(): boolean;
+  readonly signal: AbortSignal;
 }
 
 /** Rejections by extenders have this name, as upstream's. */
@@ -24,8 +35,7 @@ const maxTogether = 16;
 export class Extenders {
   readonly #extenders: readonly Extender[];
   readonly #log: Log;
-  #asking = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #turns = new Semaphore(maxTogether);
 
   constructor(extenders: readonly Extender[], log: Log) {
     this.#extenders = extenders;
@@ -36,9 +46,23 @@ export class Extenders {
     return this.#extenders.some((extender) => extender.isInterested(pod));
   }
 
-  /** Which of the nodes fit, and how good they are. Fails if an extender fails that may not be left out. */
-  async advise(pod: Pod, nodes: readonly NodeInfo[], signal: AbortSignal): Promise<Advice> {
-    using _ = await this.#turn(signal);
+  /** Finds the node of a pod, in turn; undefined if the pod is gone. Fails if an extender fails that may not be left out. */
+  async decide(pod: Pod, { lane, isThere, signal }: Consultation): Promise<Decision | undefined> {
+    return await this.#turns.take(async () => {
+      signal.throwIfAborted();
+      await lane.prepare(pod);
+      if (!isThere()) return undefined;
+      const feasible = lane.decider.feasible(pod);
+      if ("message" in feasible) return feasible;
+      const advice = await this.#advise(pod, feasible, signal);
+      // The cluster may have changed meanwhile.
+      await lane.prepare(pod);
+      return isThere() ? lane.decider.decideAdvised(pod, advice) : undefined;
+    });
+  }
+
+  /** Which of the nodes fit, and how good they are. */
+  async #advise(pod: Pod, nodes: readonly NodeInfo[], signal: AbortSignal): Promise<Advice> {
     const rejections = new Map<string, PluginRejection>();
     let left = nodes;
     for (const extender of this.#concerned(pod)) {
@@ -111,20 +135,6 @@ export class Extenders {
       this.#log.warn("skipping an extender", { error: message });
       return undefined;
     }
-  }
-
-  async #turn(signal: AbortSignal): Promise<Disposable> {
-    while (this.#asking >= maxTogether) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      signal.throwIfAborted();
-    }
-    this.#asking++;
-    return {
-      [Symbol.dispose]: () => {
-        this.#asking--;
-        this.#waiting.shift()?.();
-      },
-    };
   }
 }
 

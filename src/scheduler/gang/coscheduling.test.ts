@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Pod } from "#api/core/pod.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { makePod } from "#testing/scheduling.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { bindPod } from "../binding/bind.ts";
@@ -26,6 +27,7 @@ function setup() {
       signal: neverAborted,
       waiting,
       aside: (wait) => wait(neverAborted),
+      log: silentLog,
     });
   const see = (...pods: Pod[]) => {
     for (const object of pods) plugin.observe?.({ type: "put", object, previous: undefined, trace: undefined });

@@ -65,7 +65,9 @@ export class Groups {
 
   unplace(pod: Pod): void {
     const group = groupOfPod(pod);
-    if (typeof group === "object") this.#groups.get(group.key)?.placed.delete(pod.metadata.uid);
+    if (typeof group !== "object") return;
+    this.#groups.get(group.key)?.placed.delete(pod.metadata.uid);
+    this.#forgetEmpty(group.key);
   }
 
   /** A pod may get other labels. */
@@ -85,6 +87,11 @@ export class Groups {
     const members = this.#groups.get(key);
     members?.there.delete(uid);
     members?.placed.delete(uid);
+    this.#forgetEmpty(key);
+  }
+
+  #forgetEmpty(key: string): void {
+    const members = this.#groups.get(key);
     if (members?.there.size === 0 && members.placed.size === 0) this.#groups.delete(key);
   }
 }

@@ -26,6 +26,20 @@ test("guard() keeps the hooks of a plugin, also of a class, under the configured
   );
 });
 
+test("guard() keeps every hook", () => {
+  const hook = () => undefined;
+  const all: Required<Omit<SchedulerPlugin, "name" | "weight" | "retryOn">> = {
+    ...{ follow: () => hook, preEnqueue: hook, groupOf: hook, observe: hook, queueSort: () => true, prepare: hook },
+    ...{ looksAt: hook, basis: hook, candidates: hook, preFilter: hook, filter: hook, preScore: hook, score: () => 0 },
+    ...{ normalize: hook, acrossNodes: hook, postFilter: async () => undefined, reserve: hook, unreserve: hook },
+    ...{ permit: hook, preBind: hook, untilReady: hook, bind: async () => false, postBind: hook },
+  };
+
+  const { name: _, ...guarded } = guard("Mine", { name: "", ...all }, createVirtualClock());
+
+  assert.deepEqual(Object.keys(guarded).sort(), Object.keys(all).sort());
+});
+
 test("guard() names the plugin and the hook in an error", () => {
   const plugin = guard("Mine", { name: "", looksAt: () => assert.fail("why not") }, createVirtualClock());
 

@@ -17,10 +17,12 @@ export class PluginError extends Error {
 type Hook = (...args: unknown[]) => unknown;
 
 const hooks = [
+  "follow",
   "preEnqueue",
   "groupOf",
   "observe",
   "queueSort",
+  "prepare",
   "looksAt",
   "basis",
   "candidates",

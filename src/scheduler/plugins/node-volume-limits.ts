@@ -20,6 +20,7 @@ export function nodeVolumeLimits({ informers }: { readonly informers: Informers 
   return {
     name: "NodeVolumeLimits",
     retryOn: retryHints,
+    follow: () => () => attached.stop(),
 
     looksAt(pod) {
       const volumes = limited(pod);

@@ -58,9 +58,10 @@ interface Known extends VolumesAtNode {
 export class AttachedVolumes {
   readonly #informers: Informers;
   readonly #known = new WeakMap<NodeInfo, Known>();
-  /** How often the attachments of a node have changed. */
+  /** The last change of the attachments of a node, by number. */
   readonly #changes = new Map<string, number>();
-  #isFollowing = false;
+  #changeCount = 0;
+  #unsubscribe: (() => void) | undefined;
   /** Changes when an attachment comes or goes that no pod on its node explains. */
   version = 0;
 
@@ -80,9 +81,12 @@ export class AttachedVolumes {
 
   /** Starts with the first pod that needs it, because few clusters have such volumes. */
   follow(): void {
-    if (this.#isFollowing) return;
-    this.#isFollowing = true;
-    this.#informers.of(VolumeAttachment).subscribe((change) => this.#changed(change));
+    if (this.#unsubscribe) return;
+    this.#unsubscribe = this.#informers.of(VolumeAttachment).subscribe((change) => this.#changed(change));
+  }
+
+  stop(): void {
+    this.#unsubscribe?.();
   }
 
   #changed(change: Change<VolumeAttachment>): void {
@@ -92,7 +96,7 @@ export class AttachedVolumes {
     const isLast = this.#informers.of(VolumeAttachment).by("node", nodeName).length === 0;
     // Without any, the node is as it was before the first one.
     if (isLast) this.#changes.delete(nodeName);
-    else this.#changes.set(nodeName, (this.#changes.get(nodeName) ?? 0) + 1);
+    else this.#changes.set(nodeName, ++this.#changeCount);
     if (change.type === "delete" || !this.#isExplained(change.object)) this.version++;
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "#lib/async/clock.ts";
+import { KeyedTurns } from "#lib/async/keyed-turns.ts";
 import { GrpcClient } from "#lib/proto/grpc/client.ts";
 import { csiCalls } from "./csi-calls.ts";
 
@@ -21,7 +22,7 @@ export interface CsiNodeInfo {
 export class CsiDrivers implements Disposable {
   readonly #clock: Clock;
   readonly #drivers = new Map<string, CsiDriver>();
-  readonly #busy = new Map<string, Promise<void>>();
+  readonly #turns = new KeyedTurns();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -59,20 +60,8 @@ export class CsiDrivers implements Disposable {
   }
 
   /** Runs operations on the same volume of a driver one after another. */
-  async oneAtATime<T>(driver: string, volumeId: string, work: () => Promise<T>): Promise<T> {
-    const key = JSON.stringify([driver, volumeId]);
-    const before = this.#busy.get(key) ?? Promise.resolve();
-    const mine = before.then(work);
-    const done = mine.then(
-      () => {},
-      () => {},
-    );
-    this.#busy.set(key, done);
-    try {
-      return await mine;
-    } finally {
-      if (this.#busy.get(key) === done) this.#busy.delete(key);
-    }
+  oneAtATime<T>(driver: string, volumeId: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(JSON.stringify([driver, volumeId]), work);
   }
 
   list(): CsiDriver[] {

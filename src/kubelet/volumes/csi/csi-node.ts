@@ -2,6 +2,7 @@ import { Node } from "#api/core/node.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { CSINode } from "#api/storage/csi-node.ts";
 import type { Client } from "#client/client.ts";
+import { Semaphore } from "#lib/async/semaphore.ts";
 import { equal } from "#lib/data/equal.ts";
 import type { CsiNodeInfo } from "./csi-drivers.ts";
 
@@ -21,7 +22,8 @@ const maxTries = 5;
 /** Tells the cluster which drivers this node has: in its CSINode, and in the annotations and labels of its Node. */
 export class CsiNodeReport {
   readonly #deps: CsiNodeDeps;
-  #last: Promise<void> = Promise.resolve();
+  /** One change after another: each reads what the one before has written. */
+  readonly #turns = new Semaphore(1);
 
   constructor(deps: CsiNodeDeps) {
     this.#deps = deps;
@@ -29,28 +31,21 @@ export class CsiNodeReport {
 
   /** Makes sure that there is a CSINode, and that it is of this node and not of an earlier one of the same name. */
   async create(): Promise<void> {
-    await this.#inTurn(async () => void (await this.#ownNode()));
+    await this.#turns.take(async () => void (await this.#ownNode()));
   }
 
   async add(name: string, info: CsiNodeInfo): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#turns.take(async () => {
       await this.#annotate(name, info);
       await this.#change(name, driverOf(name, info));
     });
   }
 
   async remove(name: string): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#turns.take(async () => {
       await this.#change(name, undefined);
       await this.#annotate(name, undefined);
     });
-  }
-
-  /** One change after another: each reads what the one before has written. */
-  async #inTurn(work: () => Promise<void>): Promise<void> {
-    const mine = this.#last.then(work);
-    this.#last = mine.catch(() => {});
-    await mine;
   }
 
   async #annotate(driver: string, info: CsiNodeInfo | undefined): Promise<void> {

@@ -50,7 +50,7 @@ const methods = (handlers: Record<string, (request: Uint8Array) => Promise<Uint8
   }));
 
 /** A driver that stores its volumes as directories, and mounts them with bind mounts. */
-function directoryDriver(home: string, calls: string[]) {
+function directoryDriver(home: string, calls: string[], failing: { leavesMounts: boolean }) {
   const note = (name: string, handler: (request: Uint8Array) => Promise<unknown>) => ({
     [`/csi.v1.Node/${name}`]: async (request: Uint8Array) => {
       calls.push(name);
@@ -75,7 +75,9 @@ function directoryDriver(home: string, calls: string[]) {
     }),
     ...note("NodeExpandVolume", async () => {}),
     ...note("NodeUnpublishVolume", (request) => unmountUnder([Request.decode(request).second], "strict")),
-    ...note("NodeUnstageVolume", (request) => unmountUnder([Request.decode(request).second], "strict")),
+    ...note("NodeUnstageVolume", async (request) => {
+      if (!failing.leavesMounts) await unmountUnder([Request.decode(request).second], "strict");
+    }),
   };
 }
 
@@ -84,7 +86,8 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
   t.after(() => removePodDirs([dir]));
   await mkdir(`${dir}/registry`);
   const calls: string[] = [];
-  await using _driver = await serveGrpc(`${dir}/csi.sock`, methods(directoryDriver(dir, calls)));
+  const failing = { leavesMounts: false };
+  await using _driver = await serveGrpc(`${dir}/csi.sock`, methods(directoryDriver(dir, calls, failing)));
   const registered = Promise.withResolvers<void>();
   await using _registration = await serveGrpc(
     `${dir}/registry/driver.sock`,
@@ -156,8 +159,13 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
   await unmountVolumes(plugins, `${dir}/pods/a`);
   await unmountVolumes(plugins, `${dir}/pods/a`);
   assert.deepEqual(calls, ["NodeUnpublishVolume"]);
+  failing.leavesMounts = true;
+  await assert.rejects(unmountVolumes(plugins, `${dir}/pods/b`), /EBUSY/);
+  assert(existsSync(`${dir}/data/shared`), "a volume that is still mounted keeps its content");
+  failing.leavesMounts = false;
+  calls.length = 0;
   await unmountVolumes(plugins, `${dir}/pods/b`);
-  assert.deepEqual(calls.slice(1), ["NodeUnpublishVolume", "NodeUnstageVolume"]);
+  assert.deepEqual(calls, ["NodeUnpublishVolume", "NodeUnstageVolume"]);
   assert(existsSync(`${dir}/data/shared`));
 
   const [context] = contexts;

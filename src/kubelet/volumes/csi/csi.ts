@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Volume } from "#api/core/volume/volume.ts";
 import type { CSIDriver } from "#api/storage/csi-driver.ts";
 import { isThere } from "#lib/fs/is-there.ts";
 import { isMountPoint } from "#lib/fs/mounts.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
+import { isGone } from "#lib/text/error-code.ts";
 import type { PersistentPlugin } from "../claim.ts";
 import { giveToGroup } from "../ownership.ts";
 import {
@@ -245,11 +246,17 @@ async function undo({ drivers, inUse }: CsiDeps, record: MountRecord, dir: strin
     if (staging) await rm(`${home}/users/${userOf(dir)}`, { force: true });
     if (staging && (await readdir(`${home}/users`).catch(() => [])).length === 0) {
       await client.call(csiCalls.unstage, { volumeId, stagingTargetPath: staging }, { timeoutMs });
+      // Fails if the driver has left something there, which may be the content of the volume.
+      await rmdir(staging).catch(ignoreGone);
       await rm(home, { recursive: true, force: true });
     }
   }
   if (record.isAttached) await inUse.release(volumeIn(record), dir);
   await rm(`${dir}/${recordFile}`);
+}
+
+function ignoreGone(error: unknown): void {
+  if (!isGone(error)) throw error;
 }
 
 const accessModes: Readonly<Record<string, number>> = {

@@ -59,6 +59,8 @@ test("a volume is listed before it is awaited, and one that is never attached is
   const { status, client, attach } = fakeNode();
   const clock = createVirtualClock();
   const inUse = new VolumesInUse({ client, nodeName: "n", clock, podsDir: "/nowhere" });
+  // It reads the disk, which the virtual clock does not wait for.
+  await inUse.load();
 
   const waiting = inUse.use(volume("h1"), "/pods/a");
   await clock.advance(1000);

@@ -4,6 +4,7 @@ import { attachmentName, type CsiVolume, csiVolumeName } from "#api/storage/csi-
 import { VolumeAttachment } from "#api/storage/volume-attachment.ts";
 import type { Client } from "#client/client.ts";
 import type { Clock } from "#lib/async/clock.ts";
+import { Semaphore } from "#lib/async/semaphore.ts";
 
 export interface VolumesInUseDeps {
   /** Acts as this node. */
@@ -37,7 +38,7 @@ export class VolumesInUse {
   /** Directories of pods' volumes, by the name of the volume. */
   readonly #users = new Map<string, Set<string>>();
   #loaded: Promise<void> | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #writing = new Semaphore(1);
 
   constructor(deps: VolumesInUseDeps) {
     this.#deps = deps;
@@ -74,15 +75,12 @@ export class VolumesInUse {
   /** Writes the list. The answer shows what is attached, at a moment at which the list was already visible. */
   async report(): Promise<Node> {
     const { client, nodeName: name } = this.#deps;
-    const write = async (): Promise<Node> => {
+    return await this.#writing.take(async () => {
       const names = [...this.#users.keys()].sort();
       const volumesInUse = names.length > 0 ? names : null;
       const patch = { type: "merge", body: { status: { volumesInUse } } } as const;
       return await client.patch(Node, { name }, patch, { subresource: "status" });
-    };
-    const mine = this.#last.then(write);
-    this.#last = mine.catch(() => {});
-    return await mine;
+    });
   }
 
   /** Reads what earlier processes have mounted. */
