@@ -4,6 +4,7 @@ import { mkdir, mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
+import { claimsFile } from "#kubelet/plugins/node-plugins.ts";
 import { hasClusterData, removeClusterData } from "./data-dir.ts";
 import { isHeldByOther, readRecord, runningCluster, writeRecord } from "./running.ts";
 
@@ -32,6 +33,7 @@ test("removeClusterData() removes a directory that has nothing else", async () =
   const dataDir = path.join(dir.path, "data");
   await mkdir(dataDir);
   await writeRecord(dataDir, record);
+  await writeFile(path.join(dataDir, claimsFile), "[]");
 
   assert.deepEqual(await removeClusterData(dataDir), []);
 

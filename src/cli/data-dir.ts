@@ -8,6 +8,8 @@ const ours = [
   "cluster.json.new",
   "containerd",
   "device-plugins",
+  "dra_manager_state.json",
+  "dra_manager_state.json.new",
   "kubeconfig",
   "logs",
   "memory",

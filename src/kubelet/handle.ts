@@ -9,7 +9,7 @@ import type { ContainerLogOptions, KubeletHandle, NodeStats, PodRef } from "./se
 export interface HandleDeps {
   readonly nodeName: string;
   readonly runtime: ContainerRuntime;
-  /** The workers of all the node's pods. */
+  /** The workers of all the node's pods, oldest first. A force-deleted pod may still end when another has its name. */
   workers(): Iterable<PodWorker>;
   stats(signal?: AbortSignal): Promise<NodeStats>;
   /** The signal fires when the container has ended; call `release` when you no longer wait for it. */
@@ -20,11 +20,14 @@ export interface HandleDeps {
 export function createHandle(deps: HandleDeps): KubeletHandle {
   const { runtime } = deps;
   const workerOf = (ref: PodRef): PodWorker => {
+    let newest: PodWorker | undefined;
     for (const worker of deps.workers()) {
       const { name, namespace, uid } = worker.pod.metadata;
-      if (name === ref.name && namespace === ref.namespace && (ref.uid === undefined || ref.uid === uid)) return worker;
+      if (name !== ref.name || namespace !== ref.namespace) continue;
+      if (ref.uid === undefined || ref.uid === uid) newest = worker;
     }
-    throw notFound(Pod, ref.name);
+    if (!newest) throw notFound(Pod, ref.name);
+    return newest;
   };
   const runningId = (ref: PodRef, container: string): string => {
     const record = recordsOf(workerOf(ref), container)[0];

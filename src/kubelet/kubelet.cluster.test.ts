@@ -71,6 +71,24 @@ test("the node registers itself and renews its lease", async () => {
   assert.notEqual(lease?.spec.renewTime, later?.spec.renewTime);
 });
 
+test("an extended resource that somebody adds to the capacity can be allocated, until it is removed", async () => {
+  await using node = await startSimulatedNode();
+  const { client, clock } = node.cluster;
+  const offer = async (amount: string | null) => {
+    const body = { status: { capacity: { "example.com/dongle": amount } } };
+    await client.patch(Node, { name: "node-1" }, { type: "merge", body }, { subresource: "status" });
+    await clock.advance(30_000);
+    return (await client.get(Node, { name: "node-1" })).status;
+  };
+
+  const offered = await offer("4");
+  const removed = await offer(null);
+
+  assert.equal(offered.allocatable?.["example.com/dongle"], "4");
+  assert.equal(removed.allocatable?.["example.com/dongle"], undefined);
+  assert.equal(removed.capacity?.["example.com/dongle"], undefined);
+});
+
 test("a runtime that hangs makes the node not ready, until it answers again", async () => {
   await using node = await startSimulatedNode();
   const ready = async () => {
@@ -114,6 +132,32 @@ test("a force-deleted pod is still stopped", async () => {
   await node.cluster.settle();
 
   assert.deepEqual(await node.runtime.listSandboxes(), []);
+});
+
+test("commands and logs are those of the new pod while a force-deleted one of its name still ends", async () => {
+  await using node = await startSimulatedNode();
+  await node.create("web", { containers: [container("old")] });
+  await node.cluster.settle();
+  const ended = Promise.withResolvers<void>();
+  const stop = node.runtime.stopContainer.bind(node.runtime);
+  Object.assign(node.runtime, {
+    stopContainer: async (...request: Parameters<typeof stop>) => {
+      await ended.promise;
+      return await stop(...request);
+    },
+  });
+
+  await node.cluster.client.delete(Pod, { namespace: "default", name: "web" }, { gracePeriodSeconds: 0 });
+  await node.create("web", { containers: [container("new")] });
+  await node.cluster.clock.advance(1000);
+  const pods = node.kubelet.handle.pods();
+  const run = node.kubelet.handle.run({ namespace: "default", name: "web" }, "new", ["true"]);
+  const [{ status }] = await Promise.allSettled([run]);
+  ended.resolve();
+  await node.cluster.settle();
+
+  assert.equal(pods.length, 2);
+  assert.equal(status, "fulfilled");
 });
 
 test("a container that crashes is restarted after 10 s, 20 s, 40 s", async () => {
@@ -491,6 +535,29 @@ test("a restarted kubelet takes over running containers and restarts none", asyn
   assert.deepEqual(started, ["web"]);
   assert.deepEqual(statusOf(after), statusOf(before));
   assert.deepEqual(after.status, before.status);
+});
+
+test("a restarted kubelet whose runtime has lost everything counts the restarts on", async () => {
+  let failures = 0;
+  await using node = await startSimulatedNode({
+    runSandbox: () => {
+      if (failures-- > 0) throw new Error("no address left");
+    },
+  });
+  await node.create("web", web);
+  await node.cluster.settle();
+  const [sandbox] = await node.runtime.listSandboxes();
+  failures = 2; // So that the status says that the container is lost before there is another.
+
+  const restarted = node.restartKubelet();
+  await node.runtime.removeSandbox(sandbox?.id ?? "");
+  await restarted;
+  await node.cluster.settle();
+
+  const { restartCount, lastState, containerID } = statusOf(await node.get("web")) ?? {};
+  assert(containerID);
+  assert.equal(restartCount, 1);
+  assert.equal(lastState?.terminated?.reason, "ContainerStatusUnknown");
 });
 
 test("a restarted kubelet keeps the host name to which its volumes are tied", async () => {

@@ -1,4 +1,4 @@
-import type { Node, Taint } from "#api/core/node.ts";
+import { Node, type Taint } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
@@ -289,7 +289,9 @@ export class Kubelet {
       checkMs = 10_000,
     } = this.#options;
     const { pressure = () => noPressure, devices } = this.#options;
-    const base = { nodeName, client, clock, log, events, runtime, machine, labels, taints, podCidrs };
+    const own = this.#options.informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
+    const seen = () => own.get({ name: nodeName });
+    const base = { nodeName, client, clock, log, events, runtime, machine, labels, taints, podCidrs, seen };
     const more = devices ? { changed: () => this.#resources.taken() } : {};
     return { ...base, kubeletPort, checkMs, pressure, devices: () => devices?.counts() ?? noDevices, ...more };
   }

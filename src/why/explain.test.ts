@@ -207,6 +207,56 @@ const cases: readonly Case[] = [
     says: /1 scheduling gate holds it: a\/b/,
   },
   {
+    name: "a plugin that keeps the pod out of the queue",
+    facts: facts(podOf({}, {}), {
+      queue: { place: "gated", plugin: "Coscheduling", reason: "waiting for 2 pods of group default/g", wokenBy: {} },
+    }),
+    hop: "schedule",
+    says: /the plugin Coscheduling holds it back: waiting for 2 pods of group default\/g\./,
+  },
+  {
+    name: "a plugin that has not permitted the binding",
+    facts: facts(podOf({}, {}), {
+      attempts: [{ atMs: nowMs - 4000, attempt: 1, node: "n1", evaluated: 1, message: "placed on n1", rejections: [] }],
+      queue: { place: "permit", plugin: "Coscheduling", wokenBy: {} },
+    }),
+    hop: "schedule",
+    says: /has a node and waits for the permission of the plugin Coscheduling/,
+  },
+  {
+    name: "an extender that fails",
+    facts: facts(
+      podOf(
+        {},
+        {
+          conditions: [
+            { type: "PodScheduled", status: "False", reason: "SchedulerError", message: "extender: no answer" },
+          ],
+        },
+      ),
+    ),
+    hop: "schedule",
+    says: /the last attempt failed: extender: no answer/,
+  },
+  {
+    name: "claims for devices that the only node does not have",
+    facts: facts(podOf({}, {}), refusing("DynamicResources", "cannot allocate all claims")),
+    hop: "schedule",
+    says: /it has no devices for the claims of the pod: cannot allocate all claims\.$/,
+    advice: /kubectl get resourceclaims,resourceslices/,
+  },
+  {
+    name: "an extender that refuses the only node, and manages a resource that no node has",
+    facts: facts(
+      podOf({ containers: [{ name: "c", image: "i", resources: { requests: { "example.com/moon": "1" } } }] }, {}),
+      refusing("Extender", "the moon is full"),
+    ),
+    hop: "schedule",
+    says: /it is refused by an extender: the moon is full\.$/,
+    evidence: /^n1: the moon is full$/m,
+    advice: /^Ask whoever runs the extender/,
+  },
+  {
     name: "a scheduler that does not run",
     facts: facts(podOf({ schedulerName: "mine" }, {})),
     hop: "schedule",

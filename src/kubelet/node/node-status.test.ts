@@ -42,6 +42,16 @@ test("nodeStatus() describes the machine", () => {
   assert.equal(status.daemonEndpoints.kubeletEndpoint.Port, 10250);
 });
 
+test("nodeStatus() lets pods have the extended resources in the capacity, and no others", () => {
+  const previous = { capacity: { "example.com/dongle": "4", cpu: "1" }, allocatable: { "example.com/gone": "1" } };
+
+  const { capacity, allocatable } = nodeStatus(input({ previous }));
+
+  assert.deepEqual([capacity?.["example.com/dongle"], allocatable?.["example.com/dongle"]], ["4", "4"]);
+  assert.equal(allocatable?.["example.com/gone"], undefined);
+  assert.notEqual(capacity?.cpu, "1");
+});
+
 test("nodeStatus() is not ready without a network, and says why", () => {
   const message = "Network plugin returns error: cni plugin not initialized";
   const broken = [

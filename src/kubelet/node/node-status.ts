@@ -28,11 +28,12 @@ export interface NodeStatusInput {
 /** The status that a node reports. Pure. */
 export function nodeStatus(input: NodeStatusInput): NodeStatus {
   const { machine, runtime, previous } = input;
+  const extended = extendedOf(previous.capacity);
   const { machineId, systemUuid, bootId, kernelVersion, osImage, operatingSystem, architecture } = machine;
   return {
     ...previous,
-    capacity: { ...extendedOf(previous.capacity), ...machine.capacity, ...devicesOf(input, "capacity") },
-    allocatable: { ...extendedOf(previous.allocatable), ...machine.allocatable, ...devicesOf(input, "allocatable") },
+    capacity: { ...extended, ...machine.capacity, ...devicesOf(input, "capacity") },
+    allocatable: { ...extended, ...machine.allocatable, ...devicesOf(input, "allocatable") },
     conditions: conditionsOf(input),
     addresses: [
       ...machine.addresses.map((address) => ({ type: "InternalIP", address })),
@@ -58,8 +59,8 @@ export function nodeStatus(input: NodeStatusInput): NodeStatus {
   };
 }
 
-/** Extended resources that others wrote into the node's status, and only they change. */
-export const extendedOf = (amounts: Amounts = {}): Amounts =>
+/** Extended resources that others wrote into the node's capacity. All of them can be allocated. */
+const extendedOf = (amounts: Amounts = {}): Amounts =>
   Object.fromEntries(Object.entries(amounts).filter(([name]) => isExtendedResource(name)));
 
 const devicesOf = ({ devices }: NodeStatusInput, which: keyof DeviceCount): Amounts =>

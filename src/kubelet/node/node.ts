@@ -12,7 +12,7 @@ import { equal } from "#lib/data/equal.ts";
 import type { Log } from "#lib/process/log.ts";
 import { insist } from "../insist.ts";
 import type { Machine } from "./machine.ts";
-import { conditionEvents, extendedOf, type NodePressure, type NodeStatusInput, nodeStatus } from "./node-status.ts";
+import { conditionEvents, type NodePressure, type NodeStatusInput, nodeStatus } from "./node-status.ts";
 
 export interface NodeDeps {
   readonly nodeName: string;
@@ -34,6 +34,8 @@ export interface NodeDeps {
   devices(): NodeStatusInput["devices"];
   /** Resolves when the next check should happen early. */
   changed?(): Promise<void>;
+  /** The Node as it was last seen in the API. */
+  seen(): Node | undefined;
   /** Called with the Node as stored in the API, once it exists. */
   registered(node: Node): void;
 }
@@ -58,6 +60,7 @@ export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void
     const pauseMs = isReady ? deps.checkMs : unreadyCheckMs;
     if (deps.changed) await withDeadline(pauseMs, { clock: deps.clock, signal }, deps.changed);
     else await deps.clock.sleep(pauseMs, signal);
+    node = newestOf(node, deps.seen());
     node = await insist(limits, "could not report the node's status", async () => {
       const status = await observe(deps, node.status, signal);
       const now = deps.clock.now();
@@ -68,6 +71,13 @@ export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void
     });
   }
 }
+
+/** The same Node as others have left it, unless what was seen is older. */
+const newestOf = (own: Node, seen: Node | undefined): Node =>
+  seen?.metadata.uid === own.metadata.uid &&
+  Number(seen.metadata.resourceVersion) > Number(own.metadata.resourceVersion)
+    ? seen
+    : own;
 
 async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: AbortSignal): Promise<NodeStatus> {
   const [runtimeConditions, images] = await Promise.all([
@@ -164,23 +174,12 @@ async function report(deps: NodeDeps, node: Node, status: NodeStatus, signal: Ab
   } catch (error) {
     if (isConflict(error)) {
       const fresh = await client.get(Node, { name: nodeName }, { signal });
-      return await report(deps, fresh, withOthers(fresh, status), signal);
+      // Others write parts of the status too, such as extended resources and the volumes of CSI drivers.
+      return await report(deps, fresh, await observe(deps, fresh.status, signal), signal);
     }
     if (isNotFound(error)) return await register(deps, signal);
     throw error;
   }
-}
-
-/** Our status with the parts that others write: extended resources, and the volumes of CSI drivers. */
-function withOthers({ status }: Node, { volumesAttached: _a, volumesInUse: _u, ...own }: NodeStatus): NodeStatus {
-  const { volumesAttached, volumesInUse } = status;
-  return {
-    ...own,
-    capacity: { ...extendedOf(status.capacity), ...own.capacity },
-    allocatable: { ...extendedOf(status.allocatable), ...own.allocatable },
-    ...(volumesAttached ? { volumesAttached } : {}),
-    ...(volumesInUse ? { volumesInUse } : {}),
-  };
 }
 
 function recordConditionEvents(

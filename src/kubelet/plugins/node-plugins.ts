@@ -34,11 +34,14 @@ export interface NodePlugins {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** Records which claims are prepared, in the data directory. */
+export const claimsFile = "dra_manager_state.json";
+
 export async function openNodePlugins(options: NodePluginsOptions): Promise<NodePlugins> {
   const { dataDir, clock, log } = options;
   const dir = `${dataDir}/device-plugins`;
   const devices = await DeviceManager.open({ dir, clock, log, onChange: options.devicesChanged });
-  const claims = await ClaimManager.open({ file: `${dataDir}/dra_manager_state.json`, clock });
+  const claims = await ClaimManager.open({ file: `${dataDir}/${claimsFile}`, clock });
   const csi = openCsi(options);
   return {
     devices,

@@ -40,6 +40,10 @@ export function causeOf({ plugin, reasons }: NodeRejection): Cause {
       return has("as many volumes as it can have");
     case "VolumeRestrictions":
       return has("a volume of the pod in use by another pod");
+    case "DynamicResources":
+      return has(`no devices for the claims of the pod: ${reasons.join(", ")}`);
+    case "Extender":
+      return is(`refused by an extender: ${reasons.join(", ")}`);
     default:
       return has(`another reason: ${reasons.join(", ")}`);
   }
@@ -79,7 +83,7 @@ export function describeRejection(facts: PodFacts, { node: name, plugin, reasons
   const also =
     lacking.length > 0
       ? []
-      : shortages(facts, room).map((resource) => `also short: ${describeLack(facts, room, resource)}`);
+      : shortages(facts, room, plugin).map((resource) => `also short: ${describeLack(facts, room, resource)}`);
   const labels = reasons.some((reason) => reason.includes("affinity/selector"))
     ? [missingLabels(facts, room.node)]
     : [];
@@ -111,10 +115,13 @@ function readable(amount: string, resource: string): string {
   return bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)}Mi` : amount;
 }
 
-const shortages = ({ pod }: PodFacts, { free }: NodeRoom): string[] =>
-  Object.entries(podRequests(pod.spec)).flatMap(([name, asked]) =>
+function shortages({ pod }: PodFacts, { free }: NodeRoom, plugin: string): string[] {
+  // Extenders are asked about nodes with room, and may themselves manage a resource that no node has.
+  if (plugin === "Extender") return [];
+  return Object.entries(podRequests(pod.spec)).flatMap(([name, asked]) =>
     compareQuantities(asked, free[name] ?? "0") > 0 ? [name] : [],
   );
+}
 
 function missingLabels({ pod }: PodFacts, { metadata }: Node): string {
   const wanted = Object.entries(pod.spec.nodeSelector ?? {});
@@ -136,11 +143,11 @@ function wantedTerms({ spec }: PodFacts["pod"]): string[] {
 
 /** What would make this node accept the pod. */
 export function adviceFor(facts: PodFacts, rejection: NodeRejection): string[] {
-  const { node, reasons } = rejection;
+  const { node, plugin, reasons } = rejection;
   const lacking = lackingOf(reasons);
   if (lacking.length > 0) return lacking.map((resource) => roomAdvice(facts, resource));
   const room = roomOf(facts, node);
-  const also = room ? shortages(facts, room).map((resource) => roomAdvice(facts, resource)) : [];
+  const also = room ? shortages(facts, room, plugin).map((resource) => roomAdvice(facts, resource)) : [];
   return [...gateAdvice(facts, rejection), ...also];
 }
 
@@ -170,6 +177,12 @@ function gateAdvice(facts: PodFacts, { node, plugin, reasons }: NodeRejection): 
       return ["Delete the pod that uses the volume: only one pod at a time may."];
     case "NodeUnschedulable":
       return [`Allow pods on ${node} again: \`kubectl uncordon ${node}\`.`];
+    case "DynamicResources":
+      return [
+        "Compare what the claims ask for with the devices that drivers report and other claims have: `kubectl get resourceclaims,resourceslices -A -o yaml`.",
+      ];
+    case "Extender":
+      return ["Ask whoever runs the extender: it is one of those in the scheduler's configuration file."];
     default:
       return [];
   }

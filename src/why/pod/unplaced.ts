@@ -5,6 +5,7 @@ import { explainClaim } from "../claim.ts";
 import { counted, type Explanation, listed } from "../explanation.ts";
 import { type PodFacts } from "../facts.ts";
 import { ago, msOf } from "../times.ts";
+import { explainHeldBack } from "./held-back.ts";
 import { describeEvent, lastEvent, podName } from "./pod-parts.ts";
 import { adviceFor, type Cause, causeOf, describeRejection, shortOf } from "./rejections.ts";
 
@@ -16,6 +17,8 @@ export function explainUnplaced(facts: PodFacts): Explanation | undefined {
   if (pod.spec.nodeName) return undefined;
   const gates = (pod.spec.schedulingGates ?? []).map(({ name }) => name);
   if (gates.length > 0) return gated(facts, gates);
+  const held = explainHeldBack(facts);
+  if (held) return held;
   const last = facts.attempts?.at(-1);
   const claim = facts.rooms.length > 0 ? waitsForClaim(facts) : undefined;
   if (claim) return claim;
@@ -109,9 +112,7 @@ const maxNodes = 12;
 /** `waits for changes: of a Node or Pod (NodeResourcesFit)`. */
 function describeQueue({ queue, nowMs }: PodFacts): string[] {
   if (!queue) return [];
-  const { place, untilMs, reason, plugin, wokenBy } = queue;
-  if (place === "permit") return [`it has a node and waits for the permission of ${plugin}`];
-  if (place === "gated") return [`${plugin} keeps it out of the queue: ${reason}`];
+  const { place, untilMs, wokenBy } = queue;
   if (place === "backoff" && untilMs !== undefined) {
     return [`it is tried again in ${Math.max(Math.ceil((untilMs - nowMs) / 1000), 0)}s`];
   }

@@ -89,7 +89,8 @@ export class PodFacts {
   nextRestartCount(pod: Pod, name: string): number {
     const last = this.records.newest(name);
     if (last) return last.restartCount + 1;
-    const reported = statusNamed(pod, name);
-    return reported?.containerID ? reported.restartCount + 1 : 0;
+    const { containerID, restartCount = 0 } = statusNamed(pod, name) ?? {};
+    // Once a container is reported as lost, its status has no ID and already counts the restart.
+    return containerID ? restartCount + 1 : restartCount;
   }
 }

@@ -1,0 +1,48 @@
+import { type QueueAnswer } from "#trace/answers.ts";
+import { type Explanation } from "../explanation.ts";
+import { type PodFacts } from "../facts.ts";
+import { ago, msOf } from "../times.ts";
+import { describeEvent, lastEvent, podName } from "./pod-parts.ts";
+
+/** A pod without a node that the scheduler knows and holds back. */
+export function explainHeldBack(facts: PodFacts): Explanation | undefined {
+  const { queue, pod } = facts;
+  if (queue?.place === "gated") return notAdmitted(facts, queue);
+  if (queue?.place === "permit") return waitsForPermission(facts, queue);
+  const condition = pod.status.conditions?.find(({ type }) => type === "PodScheduled");
+  const hasFailed = condition?.status === "False" && condition.reason === "SchedulerError";
+  return hasFailed ? attemptFailed(facts, condition.message ?? "") : undefined;
+}
+
+function notAdmitted({ pod, nowMs }: PodFacts, { plugin, reason }: QueueAnswer): Explanation {
+  return {
+    hop: "schedule",
+    state: "Pending",
+    headline: `Pod ${podName(pod)} is not scheduled because the plugin ${plugin} holds it back: ${reason}.`,
+    evidence: [`created ${ago(msOf(pod.metadata.creationTimestamp), nowMs)}`],
+    advice: ["The scheduler tries the pod as soon as this has changed."],
+  };
+}
+
+function waitsForPermission({ pod, attempts, nowMs }: PodFacts, { plugin }: QueueAnswer): Explanation {
+  const last = attempts?.at(-1);
+  return {
+    hop: "schedule",
+    state: "Pending",
+    headline: `Pod ${podName(pod)} has a node and waits for the permission of the plugin ${plugin}.`,
+    evidence: last?.node ? [`attempt ${last.attempt} ${ago(last.atMs, nowMs)}: ${last.message}`] : [],
+    advice: ["If the permission is refused or does not come in time, the pod gives up the node and is tried again."],
+  };
+}
+
+/** A plugin or an extender failed, so nothing is known about nodes. */
+function attemptFailed(facts: PodFacts, message: string): Explanation {
+  const event = lastEvent(facts, ["FailedScheduling"]);
+  return {
+    hop: "schedule",
+    state: "SchedulerError",
+    headline: `Pod ${podName(facts.pod)} is not scheduled because the last attempt failed: ${message}`,
+    evidence: event ? [describeEvent(event, facts.nowMs)] : [],
+    advice: ["Mend the plugin or the extender that the message names. The scheduler tries again after a few seconds."],
+  };
+}
