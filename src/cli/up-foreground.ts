@@ -1,6 +1,6 @@
 import { Node } from "#api/core/node.ts";
 import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
-import { dnsUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
+import { dnsUser, ingressUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
 import { runNode } from "#cluster/node.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
@@ -13,12 +13,13 @@ import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { logFile } from "./data-dir.ts";
+import { type IngressValues, ingressPorts } from "./flags/ingress-flags.ts";
 import { type ServerValues, serverOptions } from "./flags/server-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends ServerValues {
+export interface UpValues extends ServerValues, IngressValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -82,6 +83,7 @@ function logWriter(dataDir: string): (line: string) => void {
 
 function nodeOptions(values: UpValues, plane: ControlPlane) {
   const nodeName = values["node-name"];
+  const ports = ingressPorts(values);
   return {
     nodeName,
     dataDir: values.dataDir,
@@ -93,6 +95,7 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     client: plane.clientFor(nodeUser(nodeName)),
     dnsClient: plane.clientFor(dnsUser),
     provisionerClient: plane.clientFor(provisionerUser),
+    ingress: ports && { ...ports, client: plane.clientFor(ingressUser) },
     informers: plane.api.informers,
     recorder: plane.api.recorder,
     certificates: plane.certificates,

@@ -10,6 +10,7 @@ import { isRunning, startDaemon } from "#lib/process/processes.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
 import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
+import { type IngressValues, ingressFlags, ingressPorts } from "../flags/ingress-flags.ts";
 import { serverFlags, serverOptions } from "../flags/server-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
@@ -29,6 +30,7 @@ export const flags = {
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...ingressFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
   ...serverFlags,
@@ -74,8 +76,9 @@ function requireRoot(): void {
 
 type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr"]: string };
 
-function checkFlags(values: Needs): void {
+function checkFlags(values: Needs & IngressValues): void {
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
+  ingressPorts(values);
   // DNS gets the tenth address of the service range, and a node's pods get a /24.
   addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
   addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
@@ -120,9 +123,10 @@ async function makeDataDir(dataDir: string, ports: Parameters<typeof explainStar
   });
 }
 
-function needsOf(values: Needs, dataDir: string) {
+function needsOf(values: Needs & IngressValues, dataDir: string) {
+  const ingress = values.ingress ? (["ingress-http-port", "ingress-https-port"] as const) : [];
   return {
-    ports: (["port", "kubelet-port"] as const).map((flag) => ({ flag, port: Number(values[flag]) })),
+    ports: (["port", "kubelet-port", ...ingress] as const).map((flag) => ({ flag, port: Number(values[flag]) })),
     ranges: (["cluster-cidr", "service-cidr"] as const).map((flag) => ({ flag, cidr: values[flag] })),
     ownLink: nodeNames(dataDir).bridge,
   };
