@@ -43,4 +43,3 @@ export class HostIndex<T> {
     if (this.#every !== undefined) yield this.#every;
   }
 }
-
