@@ -119,7 +119,9 @@ class Edge {
       socket.pause();
       socket.unshift(chunk);
       const isHttp2 = chunk.length >= 3 && preface.startsWith(chunk.toString("latin1", 0, preface.length));
-      (isHttp2 ? this.#http2 : this.#http1).emit("connection", socket);
+      // HTTP/2 takes the bytes itself, and must get them from the first on.
+      if (isHttp2) return void this.#http2.emit("connection", socket);
+      this.#http1.emit("connection", socket);
       socket.resume();
     });
   }
