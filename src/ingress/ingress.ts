@@ -9,6 +9,7 @@ import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler
 import { type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { ensure } from "./ensure.ts";
 import { FaultCounter } from "./fault-counter.ts";
+import { Gateways } from "./gateway/gateways.ts";
 import { ensureIngressClass, isOwnIngress } from "./ingress-class.ts";
 import { openDataPlane } from "./serve/data-plane.ts";
 import { runTraffic } from "./traffic.ts";
@@ -41,12 +42,18 @@ export async function runIngress(options: IngressOptions, deps: IngressDeps, sig
     onFault: (route, fault) => failures.add(route, fault),
   });
   options.onListening?.(plane);
+  const ports = { http: plane.httpPort, https: plane.httpsPort };
+  const gateways = new Gateways({ ...deps, ports, addresses: options.addresses });
   const create = { what: "the ingress class", act: () => ensureIngressClass(client, signal) };
   await runTogether(signal, [
     (ended) => ensure(deps, create, ended),
+    (ended) => gateways.run(ended),
     (ended) => failures.run(ended),
     (ended) =>
-      runTraffic({ ...deps, informers, plane, sources: [], onFaults: (...found) => report(events, ...found) }, ended),
+      runTraffic(
+        { ...deps, informers, plane, sources: [gateways], onFaults: (...found) => report(events, ...found) },
+        ended,
+      ),
     (ended) => runReconcilers([statusWriter(options)], { ...deps, component }, ended),
   ]);
 }

@@ -8,22 +8,23 @@ import { serviceNameLabel } from "#api/well-known.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { inSlices, type Steps } from "#lib/async/turns.ts";
-import { messageOf } from "#lib/text/message-of.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { isOwnIngress } from "./ingress-class.ts";
+import { openSecret, tlsSecrets } from "./open-secret.ts";
 import { planBackend } from "./routing/plan-backend.ts";
 import { type CertificateWish, planIngress } from "./routing/plan-ingress.ts";
 import { planIngresses } from "./routing/plan-ingresses.ts";
 import { type Route } from "./routing/route.ts";
 import { RouteTable, type Scope } from "./routing/route-table.ts";
-import { CertificateIndex, openPair, type ServedCertificate } from "./serve/certificates.ts";
+import { CertificateIndex, type ServedCertificate } from "./serve/certificates.ts";
 import { type DataPlane } from "./serve/data-plane.ts";
 
 /** Further routes, from another API. */
 export interface RouteSource {
   /** Called when they may have changed. Returns how to end it. */
   subscribe(changed: () => void): () => void;
-  plan(): SourcePlan;
+  /** Ingresses have some hosts already; see `IngressesPlan.owners`. */
+  plan(owners: ReadonlyMap<string, string>): SourcePlan;
 }
 export interface SourcePlan {
   readonly http: readonly Scope[];
@@ -42,8 +43,6 @@ export interface TrafficDeps {
 
 /** Changes within this time are planned together. */
 const gatherMs = 20;
-
-export const tlsSecrets = { fieldSelector: "type=kubernetes.io/tls" } as const;
 
 /** Keeps the data plane as the objects say, until the signal. Work is in proportion to the change where it is frequent: at endpoints. */
 export async function runTraffic(deps: TrafficDeps, signal: AbortSignal): Promise<void> {
@@ -132,7 +131,7 @@ class Traffic {
       yield;
     }
     const planned = yield* planIngresses(plans);
-    const further = sources.map((source) => source.plan());
+    const further = sources.map((source) => source.plan(planned.owners));
     yield;
     const { fallbacks } = planned;
     const scopesOf = (side: "http" | "https") => [...planned.scopes, ...further.flatMap((one) => one[side])];
@@ -218,30 +217,6 @@ function partsOf(key: string): { namespace: string; name: string; port: string }
   const slash = key.indexOf("/");
   const colon = key.lastIndexOf(":");
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1, colon), port: key.slice(colon + 1) };
-}
-
-type OpenedSecret = Pick<ServedCertificate, "context"> | { readonly fault: string };
-const opened = new WeakMap<Secret, OpenedSecret>();
-
-/** Remembered for as long as the informer has the object: reading a key takes a millisecond. */
-export function openSecret(informers: Informers, key: string): OpenedSecret {
-  const [namespace = "", name = ""] = key.split("/");
-  const secret = informers.of(Secret, tlsSecrets).get({ namespace, name });
-  if (!secret) return { fault: `secret ${name} does not exist or does not have the type kubernetes.io/tls` };
-  const known = opened.get(secret);
-  if (known) return known;
-  const result = readPair(secret);
-  opened.set(secret, result);
-  return result;
-}
-
-function readPair({ metadata, data = {} }: Secret): OpenedSecret {
-  const text = (key: string): string => Buffer.from(data[key] ?? "", "base64").toString();
-  try {
-    return { context: openPair({ certificate: text("tls.crt"), key: text("tls.key") }) };
-  } catch (error) {
-    return { fault: `secret ${metadata.name}: ${messageOf(error)}` };
-  }
 }
 
 interface Note {

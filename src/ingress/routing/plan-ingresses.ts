@@ -9,6 +9,8 @@ export interface IngressesPlan {
   readonly scopes: readonly Scope[];
   readonly fallbacks: readonly Route[];
   readonly certificates: readonly CertificateWish[];
+  /** Which namespace has a host. */
+  readonly owners: ReadonlyMap<string, string>;
   /** What is ignored, by the uid of the Ingress. */
   readonly faults: ReadonlyMap<string, readonly string[]>;
 }
@@ -60,6 +62,7 @@ export function* planIngresses(plans: readonly IngressPlan[]): Steps<IngressesPl
     scopes: Array.from(scopes, ([host, routes]) => ({ host, wildcard, routes })),
     fallbacks,
     certificates: [...certificates.values()],
+    owners: hosts.owners,
     faults,
   };
 }
@@ -78,14 +81,14 @@ function push(scopes: Map<string, Route[]>, host: string, route: Route): void {
 
 /** Which namespace has a host. Rules without a host are everybody's. */
 class HostOwners {
-  readonly #owners = new Map<string, IngressPlan>();
+  readonly owners = new Map<string, string>();
 
   faultOf(host: string, plan: IngressPlan): string | undefined {
     if (host === "") return undefined;
-    const owner = this.#owners.get(host);
-    if (!owner) this.#owners.set(host, plan);
+    const owner = this.owners.get(host);
+    if (!owner) this.owners.set(host, plan.namespace);
     // The name of the other namespace is nobody's business.
-    if (!owner || owner.namespace === plan.namespace) return undefined;
+    if (!owner || owner === plan.namespace) return undefined;
     return `host ${host} belongs to an older Ingress of another namespace`;
   }
 }
