@@ -42,17 +42,19 @@ function plan(
   routes: readonly GatewayRoute[],
   change: Partial<GatewayFacts> = {},
 ): GatewaysPlan {
-  return planGateways({
-    gateways,
-    routes: routes.map((one) => ({ kind: "HTTPRoute", route: one })),
-    ports: { http: 80, https: 443 },
-    grantsIn: () => [],
-    matchesNamespace: (namespace, { matchLabels = {} }) => matchLabels.name === namespace,
-    ingressOwner: () => undefined,
-    secretFault: (key) => (key.endsWith("/good") ? undefined : `secret ${key} does not exist`),
-    faultOf: ({ name }) => (name === "gone" ? { reason: "BackendNotFound", message: "no such service" } : undefined),
-    ...change,
-  });
+  return atOnce(
+    planGateways({
+      gateways,
+      routes: routes.map((one) => ({ kind: "HTTPRoute", route: one })),
+      ports: { http: 80, https: 443 },
+      grantsIn: () => [],
+      matchesNamespace: (namespace, { matchLabels = {} }) => matchLabels.name === namespace,
+      ingressOwner: () => undefined,
+      secretFault: (key) => (key.endsWith("/good") ? undefined : `secret ${key} does not exist`),
+      faultOf: ({ name }) => (name === "gone" ? { reason: "BackendNotFound", message: "no such service" } : undefined),
+      ...change,
+    }),
+  );
 }
 
 const says = (findings: readonly Finding[] = []): string[] =>
