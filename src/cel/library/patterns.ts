@@ -36,11 +36,7 @@ const matches: Evaluate = (meter, text, source) => {
 };
 
 /** A literal that would fail each time the expression runs. */
-function literalCheck(
-  functionName: string,
-  isMember: boolean,
-  isValid: (text: string) => boolean,
-): LiteralCheck {
+function literalCheck(functionName: string, isMember: boolean, isValid: (text: string) => boolean): LiteralCheck {
   return {
     functionName,
     isMember,
