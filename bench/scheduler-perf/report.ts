@@ -22,6 +22,7 @@ export function renderResults(results: readonly Result[]): string {
     "of floor",
     "CPU/pod",
     "CPU/floor",
+    "by CPU",
     "resident",
     "",
   ];
@@ -43,6 +44,7 @@ function rowOf({ workload, nodes, taken, floor, residentMiB }: Result): string[]
     `${Math.round((100 * rate) / rateOf(floor))}%`,
     `${cpuOf(taken).toFixed(3)} ms`,
     `${cpuOf(floor).toFixed(3)} ms`,
+    `${Math.round((100 * cpuOf(floor)) / cpuOf(taken))}%`,
     `${whole(residentMiB)} MiB`,
     rate >= demanded ? "ok" : "!",
   ];
