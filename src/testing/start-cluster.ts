@@ -45,6 +45,8 @@ export interface ClusterOptions {
   readonly scheduler?: SchedulerDeps["setup"];
   /** `system`: real time. Default: time stands still until the test moves it. */
   readonly clock?: "virtual" | "system";
+  /** When virtual time begins, in milliseconds; default: 1 January 2026, 8:00 UTC. */
+  readonly startMs?: number;
   /** The caller's own components, which run with the others until the cluster ends. */
   components?(deps: ComponentDeps): readonly Task[];
 }
@@ -92,7 +94,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     const time = { settle: { ...liveSettling, clock: systemClock }, until: waitUntil };
     return await startOn(systemClock, options, time);
   }
-  const clock = createVirtualClock();
+  const clock = createVirtualClock(options.startMs);
   const time = {
     settle: { ...virtualSettling, clock, pass: (ms: number) => clock.advance(ms), rest: () => clock.settle() },
     until: (condition: Condition, limitMs: number) => clock.runUntil(condition, limitMs),
