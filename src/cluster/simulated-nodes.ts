@@ -1,4 +1,5 @@
 import { type Taint } from "#api/core/node.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
@@ -6,6 +7,8 @@ import { type Amounts, simulatedMachine } from "#kubelet/node/machine.ts";
 import { SimulatedRuntime, type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulated.ts";
 import { renderResourceMetrics } from "#kubelet/server/render-stats.ts";
 import { collectSimulatedStats } from "#kubelet/server/stats.ts";
+import { createSimulatedHost, type SimulatedHostHooks } from "#kubelet/simulated-host.ts";
+import { simulatedTokens } from "#kubelet/volumes/written/service-account-tokens.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { isAbort, type Task } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
@@ -23,7 +26,7 @@ export interface SimulationOptions {
   /** How long containerd's operations take; no time by default. */
   readonly delays?: Partial<SimulationDelays>;
   /** Lets a test decide what containers do. */
-  readonly hooks?: SimulationHooks;
+  readonly hooks?: SimulationHooks & SimulatedHostHooks;
 }
 
 export interface SimulatedNodeDeps {
@@ -89,6 +92,8 @@ class Simulated implements SimulatedNode {
     });
     const startedMs = clock.now();
     const machine = simulatedMachine(this.name, formatIPv4(hostBase + index + 1), capacity);
+    const accounts = deps.informers.of(ServiceAccount);
+    const host = createSimulatedHost({ clock, allocatable: machine.allocatable, ...(hooks ? { hooks } : {}) });
     this.#createKubelet = () => {
       const kubelet: Kubelet = new Kubelet({
         ...deps,
@@ -96,6 +101,8 @@ class Simulated implements SimulatedNode {
         client: deps.clientFor(nodeUser(this.name)),
         runtime: this.runtime,
         machine,
+        host,
+        tokens: simulatedTokens((ref) => accounts.get(ref) !== undefined),
         podCidrs: [podCidr],
         labels: labels?.(index) ?? {},
         taints,

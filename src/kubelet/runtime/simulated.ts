@@ -3,6 +3,7 @@ import { Channel } from "#lib/async/channel.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { type Random, randomHex } from "#lib/data/random.ts";
 import { GrpcError } from "#lib/proto/grpc/status.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { AddressPool } from "./address-pool.ts";
 import type {
   Container,
@@ -21,20 +22,27 @@ import type {
   SandboxStatus,
 } from "./runtime.ts";
 
-/** How a simulated program ends by itself. Without it, the program runs until it is stopped. */
+/** How a simulated program ends by itself. */
 export interface Ending {
+  /** `Infinity`: it runs until it is stopped. */
   readonly afterMs: number;
   readonly exitCode: number;
   readonly reason?: string;
   readonly message?: string;
 }
-/** Lets a test or a scenario intervene. A hook that throws makes the call fail with that error. */
+type MaybeLater<T> = T | Promise<T>;
+
+/** Lets a test or a scenario intervene. A hook may return a promise. A hook that fails makes the call fail with that error. */
 export interface SimulationHooks {
-  runSandbox?(sandbox: SandboxConfig): void;
-  startContainer?(container: ContainerConfig, sandbox: SandboxConfig): void;
-  pullImage?(name: string): void;
-  exec?(container: ContainerConfig, command: readonly string[]): ExecResult;
-  ending?(container: ContainerConfig, sandbox: SandboxConfig): Ending | undefined;
+  runSandbox?(sandbox: SandboxConfig): MaybeLater<unknown>;
+  startContainer?(container: ContainerConfig, sandbox: SandboxConfig): MaybeLater<unknown>;
+  pullImage?(name: string): MaybeLater<unknown>;
+  exec?(container: ContainerConfig, command: readonly string[]): MaybeLater<ExecResult>;
+  /**
+   * How the program ends. With a promise, it runs until the promise resolves. By default an init container ends with 0
+   * at once, and any other runs until it is stopped, unless the pod's annotations say otherwise.
+   */
+  ending?(container: ContainerConfig, sandbox: SandboxConfig): MaybeLater<Ending | undefined>;
   /** What a running container uses now; nothing by default. It has used that since it was last asked. */
   usage?(container: ContainerConfig, sandbox: SandboxConfig): SimulatedUsage;
 }
@@ -101,7 +109,7 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async runSandbox(config: SandboxConfig, { handler = "", signal }: { handler?: string; signal?: AbortSignal } = {}) {
-    this.#hooks.runSandbox?.(config);
+    await this.#hooks.runSandbox?.(config);
     await this.#pause(this.#delays.sandboxMs, signal);
     const id = randomHex(this.#random, 32);
     const { pod, attempt, labels, annotations, security } = config;
@@ -155,13 +163,31 @@ export class SimulatedRuntime implements ContainerRuntime {
     const { config, sandboxId, status } = container;
     if (status.state !== "created") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);
     const sandbox = this.#readySandbox(sandboxId);
-    this.#hooks.startContainer?.(config, sandbox.config);
+    await this.#hooks.startContainer?.(config, sandbox.config);
     await this.#pause(this.#delays.startMs, signal);
     this.#readySandbox(sandboxId);
     container.status = { ...status, state: "running", startedAt: this.#clock.now() };
     this.#emit({ type: "started", containerId: id });
-    const ending = (this.#hooks.ending ?? endingByAnnotation)(config, sandbox.config);
-    if (ending) container.cancelEnding = this.#clock.after(ending.afterMs, () => this.exit(id, ending));
+    const ending = this.#hooks.ending?.(config, sandbox.config);
+    if (ending instanceof Promise) void this.#endLater(container, sandbox, ending);
+    else this.#endAfter(container, ending ?? defaultEnding(config, sandbox.config));
+  }
+
+  #endAfter(container: SimulatedContainer, ending: Ending | undefined): void {
+    if (!ending || ending.afterMs === Number.POSITIVE_INFINITY) return;
+    const { id } = container.status;
+    container.cancelEnding = this.#clock.after(ending.afterMs, () => this.exit(id, ending));
+  }
+
+  /** A hook that fails later has no call to fail, so its program fails. */
+  async #endLater(
+    container: SimulatedContainer,
+    sandbox: SimulatedSandbox,
+    later: Promise<Ending | undefined>,
+  ): Promise<void> {
+    const ending = await later.catch((error: unknown) => ({ afterMs: 0, exitCode: 1, message: messageOf(error) }));
+    if (container.status.state !== "running") return;
+    this.#endAfter(container, ending ?? defaultEnding(container.config, sandbox.config));
   }
 
   async stopContainer(id: string, graceMs: number, signal?: AbortSignal) {
@@ -201,7 +227,13 @@ export class SimulatedRuntime implements ContainerRuntime {
   async execSync(id: string, command: readonly string[]): Promise<ExecResult> {
     const { config, status } = this.#container(id);
     if (status.state !== "running") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);
-    return this.#hooks.exec?.(config, command) ?? { stdout: new Uint8Array(0), stderr: new Uint8Array(0), exitCode: 0 };
+    return (
+      (await this.#hooks.exec?.(config, command)) ?? {
+        stdout: new Uint8Array(0),
+        stderr: new Uint8Array(0),
+        exitCode: 0,
+      }
+    );
   }
 
   async execUrl(id: string): Promise<string> {
@@ -248,7 +280,7 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async pullImage(name: string, { signal }: PullOptions = {}) {
-    this.#hooks.pullImage?.(name);
+    await this.#hooks.pullImage?.(name);
     await this.#pause(this.#delays.pullMs, signal);
     const digest = `sha256:${createHash("sha256").update(name).digest("hex")}`;
     const repository = name.replace(/(@.*|:[^/:]*)$/, "");
@@ -338,7 +370,8 @@ const noUsage = {
 export const exitAfterAnnotation = "simulated.orlop.dev/exit-after-ms";
 export const exitCodeAnnotation = "simulated.orlop.dev/exit-code";
 
-function endingByAnnotation(_container: ContainerConfig, { annotations }: SandboxConfig): Ending | undefined {
+function defaultEnding({ isInit }: ContainerConfig, { annotations }: SandboxConfig): Ending | undefined {
+  if (isInit) return { afterMs: 0, exitCode: 0 };
   const afterMs = Number(annotations[exitAfterAnnotation] ?? Number.NaN);
   if (!(afterMs >= 0)) return undefined;
   return { afterMs, exitCode: Number(annotations[exitCodeAnnotation] ?? 0) || 0 };
