@@ -64,6 +64,15 @@ export interface SimulatedRuntimeOptions {
   readonly podCidr: string;
   readonly delays?: Partial<SimulationDelays>;
   readonly hooks?: SimulationHooks;
+  /** What runs at the beginning. */
+  readonly from?: SimulatedState;
+}
+
+/** Everything that runs on a simulated node, and its images. */
+export interface SimulatedState {
+  readonly sandboxes: readonly SimulatedSandbox[];
+  readonly containers: readonly Omit<SimulatedContainer, "cancelEnding">[];
+  readonly images: readonly Image[];
 }
 
 interface SimulatedSandbox {
@@ -77,6 +86,8 @@ interface SimulatedContainer {
   readonly config: ContainerConfig;
   /** What it had used when it was last asked. */
   cpu?: { readonly nanoSeconds: number; readonly atMs: number };
+  /** When and how it ends by itself. */
+  end?: { readonly atMs: number; readonly ending: Ending };
   cancelEnding(): void;
 }
 
@@ -92,12 +103,34 @@ export class SimulatedRuntime implements ContainerRuntime {
   readonly #images = new Map<string, Image>();
   readonly #listeners = new Set<Channel<RuntimeEvent>>();
 
-  constructor({ clock, random, podCidr, delays, hooks = {} }: SimulatedRuntimeOptions) {
+  constructor({ clock, random, podCidr, delays, hooks = {}, from }: SimulatedRuntimeOptions) {
     this.#clock = clock;
     this.#random = random;
     this.#hooks = hooks;
     this.#delays = { sandboxMs: 0, pullMs: 0, startMs: 0, stopMs: 0, ...delays };
     this.#addresses = new AddressPool(podCidr);
+    if (from) this.#restore(from);
+  }
+
+  /** A copy, from which another runtime can continue. */
+  get state(): SimulatedState {
+    return {
+      sandboxes: Array.from(this.#sandboxes.values(), (one) => ({ ...one })),
+      containers: Array.from(this.#containers.values(), ({ cancelEnding: _, ...rest }) => rest),
+      images: [...this.#images.values()],
+    };
+  }
+
+  #restore({ sandboxes, containers, images }: SimulatedState): void {
+    for (const one of sandboxes) this.#sandboxes.set(one.status.id, { ...one });
+    const used = sandboxes.flatMap(({ status }) => status.ips).toSorted();
+    for (const ip of used) this.#addresses.keep(ip);
+    for (const one of images) this.#images.set(one.id, one);
+    for (const one of containers) {
+      const container: SimulatedContainer = { ...one, cancelEnding() {} };
+      this.#containers.set(one.status.id, container);
+      if (one.end) this.#endAfter(container, { ...one.end.ending, afterMs: one.end.atMs - this.#clock.now() });
+    }
   }
 
   async version() {
@@ -176,6 +209,7 @@ export class SimulatedRuntime implements ContainerRuntime {
   #endAfter(container: SimulatedContainer, ending: Ending | undefined): void {
     if (!ending || ending.afterMs === Number.POSITIVE_INFINITY) return;
     const { id } = container.status;
+    container.end = { atMs: this.#clock.now() + ending.afterMs, ending };
     container.cancelEnding = this.#clock.after(ending.afterMs, () => this.exit(id, ending));
   }
 
@@ -316,6 +350,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     const container = this.#containers.get(id);
     if (container?.status.state !== "running") return;
     container.cancelEnding();
+    delete container.end;
     const why = reason ?? (exitCode === 0 ? "Completed" : "Error");
     const finishedAt = this.#clock.now();
     container.status = { ...container.status, state: "exited", exitCode, reason: why, message, finishedAt };

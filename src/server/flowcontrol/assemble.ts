@@ -2,6 +2,7 @@ import { type UserInfo } from "#api/exchange.ts";
 import { FlowSchema } from "#api/flowcontrol/flow-schema.ts";
 import { PriorityLevelConfiguration } from "#api/flowcontrol/priority-level-configuration.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { realQueueMicrotask } from "#lib/async/real-timers.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Objects } from "#server/objects/objects.ts";
@@ -73,7 +74,7 @@ function follow(control: FlowControl, informers: Informers): void {
   const changed = (): void => {
     if (isDue) return;
     isDue = true;
-    queueMicrotask(() => {
+    realQueueMicrotask(() => {
       isDue = false;
       control.configure(levels.list(), schemas.list());
     });

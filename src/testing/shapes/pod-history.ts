@@ -1,6 +1,7 @@
 import { Event } from "#api/core/event.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
+import { orAborted } from "#lib/async/tasks.ts";
 import type { Informers } from "#runtime/informer.ts";
 import type { Goal } from "./pod-shapes.ts";
 
@@ -39,16 +40,19 @@ export class Histories implements Disposable {
     if (!pod) return false;
     if ("ready" in goal) return isReady(pod);
     if ("phase" in goal) return pod.status.phase === goal.phase;
-    if ("event" in goal) return (this.#events.get(name) ?? []).some((text) => /^\w+ (\w+)/.exec(text)?.[1] === goal.event);
+    if ("event" in goal)
+      return (this.#events.get(name) ?? []).some((text) => /^\w+ (\w+)/.exec(text)?.[1] === goal.event);
     return statusesOf(pod).some(({ state }) => state.waiting?.reason === goal.waiting);
   }
 
-  /** Resolves when the pod has reached its goal. */
-  async reach(name: string, goal: Goal): Promise<void> {
+  /** Resolves when the pod has reached its goal; rejects after the limit. */
+  async reach(name: string, goal: Goal, limit: AbortSignal): Promise<void> {
     while (!this.hasReached(name, goal)) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#waiting.add(resolve);
-      await promise;
+      await orAborted(promise, limit).catch(() => {
+        throw new Error(`${name} has not reached ${JSON.stringify(goal)}: ${JSON.stringify(this.lastStatus(name))}`);
+      });
     }
   }
 

@@ -14,17 +14,19 @@ suite("a simulated node treats pods as a real one does", { timeout: 300_000 }, (
     await using node = await startRealNode();
     await createReferenced(node.client);
     using histories = new Histories(node.api.informers);
+    const faults: unknown[] = [];
     const open = podShapes.values();
     const work = async () => {
       for (const { name, spec, until } of open) {
         await node.createPod(name, spec);
-        await histories.reach(name, until);
+        await histories.reach(name, until, AbortSignal.timeout(limitMs)).catch((error: unknown) => faults.push(error));
         await node.removePod(name);
       }
     };
     await Promise.all(Array.from({ length: atOnce }, work));
     // The kubelet that ends writes the events that it still holds.
     await node.restartKubelet();
+    assert.deepEqual(faults, []);
     for (const { name } of podShapes) real.set(name, histories.of(name));
   });
   after(() => real.clear());
@@ -35,3 +37,4 @@ suite("a simulated node treats pods as a real one does", { timeout: 300_000 }, (
 });
 
 const atOnce = 12;
+const limitMs = 60_000;

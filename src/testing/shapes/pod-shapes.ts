@@ -28,7 +28,7 @@ export const unboundClaim = "unbound";
 /** Programs, in words that a shell runs and a simulated node understands. */
 export const runs = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";
 const exits = (code: number, afterSeconds = 1): string => `sleep ${afterSeconds}; exit ${code}`;
-const serves = `httpd -p 8080 -h /; ${runs}`;
+const serves = `mkdir -p /www; echo ok > /www/index.html; httpd -p 8080 -h /www; ${runs}`;
 
 const container = (name: string, script: string, more: Partial<Container> = {}): Container => ({
   name,
