@@ -3,7 +3,7 @@ import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/c
 import { dnsUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
 import { runNode } from "#cluster/node.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
-import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
+import { isAbort, isInterrupted, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
@@ -71,7 +71,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   }
-  return 0;
+  return isInterrupted(signal) ? 130 : 0;
 }
 
 /** In the background, standard error is the log file in the data directory, and its size must stay bounded. */

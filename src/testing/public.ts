@@ -6,7 +6,7 @@ import type { ClusterOptions, TestCluster } from "./start-cluster.ts";
 export type { UserInfo } from "#api/exchange.ts";
 export type { ApiObject, InputOf, Resource } from "#api/resource.ts";
 export type { Client } from "#client/client.ts";
-export type { SimulatedNode, SimulationOptions } from "#cluster/simulated-nodes.ts";
+export type { SimulatedNode, SimulationOptions } from "#cluster/simulated/simulated-nodes.ts";
 export type { Ending, SimulatedUsage, SimulationDelays, SimulationHooks } from "#kubelet/runtime/simulated.ts";
 export type { SimulatedHostHooks, SimulatedProbe } from "#kubelet/simulated-host.ts";
 export type { Task } from "#lib/async/tasks.ts";

@@ -5,7 +5,7 @@ import { type Client } from "#client/client.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
 import { controllerUser, provisionerUser, schedulerUser } from "#cluster/identities.ts";
-import { createSimulatedNodes, type SimulatedNode, type SimulationOptions } from "#cluster/simulated-nodes.ts";
+import { createSimulatedNodes, type SimulatedNode, type SimulationOptions } from "#cluster/simulated/simulated-nodes.ts";
 import { runControllers } from "#controllers/all.ts";
 import type { SimulatedState } from "#kubelet/runtime/simulated.ts";
 import { Restartable } from "#lib/async/restartable.ts";
@@ -189,18 +189,9 @@ interface ClusterParts extends Server {
 function createCluster(parts: ClusterParts): TestCluster {
   const { store, api, verdicts, faults, pace, options, running, nodes, components, client, clientFor } = parts;
   const { clock } = pace;
-  const ends = new AsyncDisposableStack();
   const snapshot = (): Promise<ClusterSnapshot> => takeSnapshot({ store, nodes, clock });
   const until = (condition: Condition, limitMs: number) => clock.runUntil(whileRunning(running, condition), limitMs);
-  const applyYaml = (source: string) =>
-    pointHome(async () => {
-      const waiting = { client, until: (condition: Condition) => until(condition, defaultLimitMs) };
-      return await applyManifests(waiting, await readManifests(source));
-    }, applyYaml);
-  const settled = (how?: SettleOptions): Promise<void> =>
-    pointHome(() => explained(parts, () => settle({ ...parts, ...pace, ...running }, how)), settled);
-  const holds = (condition: Condition, limitMs: number = defaultLimitMs): Promise<void> =>
-    pointHome(() => explained(parts, () => until(condition, limitMs)), holds);
+  const ends = new AsyncDisposableStack();
   return {
     client,
     informers: api.informers,
@@ -214,21 +205,13 @@ function createCluster(parts: ClusterParts): TestCluster {
     clientFor,
     as: (account) => clientFor(accountUser(account)),
     apply: (resource, object) => client.apply(resource, object, { fieldManager: "test", force: true }),
-    applyYaml,
     list: async (resource, namespace) => (await client.list(resource, namespace ? { namespace } : {})).items,
     events: (target) => eventsOf(client, target),
     why: (target) => whyOf(client, target, clock.now()),
     trace: (target) => traceOf(client, target),
-    settle: settled,
-    until: holds,
+    ...waitingVerbs(parts, until),
     fail: (what) => failNodes(nodes, what),
-    listen: async (how = {}) => {
-      const listening = ends.use(await openListening(parts, how));
-      const end = new AbortController();
-      ends.defer(() => end.abort(new Error("the cluster ends")));
-      if (options.clock !== "system" && how.speed !== 0) void passTime(clock, how.speed ?? 1, end.signal);
-      return listening;
-    },
+    listen: (how = {}) => listenUntil(ends, parts, how),
     snapshot,
     fork: async () => startCluster({ ...options, from: await snapshot() }),
     async [Symbol.asyncDispose]() {
@@ -238,6 +221,35 @@ function createCluster(parts: ClusterParts): TestCluster {
       await store[Symbol.asyncDispose]();
     },
   };
+}
+
+/** The verbs that let time pass. Their errors have the caller's line and say what is wrong in the cluster. */
+function waitingVerbs(
+  parts: ClusterParts,
+  until: (condition: Condition, limitMs: number) => Promise<void>,
+): Pick<TestCluster, "applyYaml" | "settle" | "until"> {
+  const { client, pace, running } = parts;
+  const applyYaml = (source: string) =>
+    pointHome(async () => {
+      const waiting = { client, until: (condition: Condition) => until(condition, defaultLimitMs) };
+      return await applyManifests(waiting, await readManifests(source));
+    }, applyYaml);
+  const settled = (how?: SettleOptions): Promise<void> =>
+    pointHome(() => explained(parts, () => settle({ ...parts, ...pace, ...running }, how)), settled);
+  const holds = (condition: Condition, limitMs: number = defaultLimitMs): Promise<void> =>
+    pointHome(() => explained(parts, () => until(condition, limitMs)), holds);
+  return { applyYaml, settle: settled, until: holds };
+}
+
+/** Serves until the stack is disposed of. */
+async function listenUntil(ends: AsyncDisposableStack, parts: ClusterParts, how: ListenOptions): Promise<Listening> {
+  const { options, pace } = parts;
+  const listening = ends.use(await openListening(parts, how));
+  const end = new AbortController();
+  ends.defer(() => end.abort(new Error("the cluster ends")));
+  const { speed = 1 } = how;
+  if (options.clock !== "system" && speed > 0) void passTime(pace.clock, speed, end.signal);
+  return listening;
 }
 
 /** An error of the work says what is wrong in the cluster, unless a component has failed. */

@@ -8,13 +8,14 @@ import type { Goal } from "./pod-shapes.ts";
 /** What became of a pod: the values that each part of its status took, one after another, and its events. */
 export interface PodHistory {
   readonly status: Readonly<Record<string, readonly string[]>>;
-  readonly events: readonly string[];
+  /** By the container that they are about; "" for the pod. Containers do not wait for each other, so only these have an order. */
+  readonly events: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Follows all pods of the namespace `default`. */
 export class Histories implements Disposable {
   readonly #pods = new Map<string, { last: Pod; readonly tracks: Map<string, string[]> }>();
-  readonly #events = new Map<string, string[]>();
+  readonly #events = new Map<string, { readonly place: string; readonly text: string }[]>();
   readonly #waiting = new Set<() => void>();
   readonly #stop: readonly (() => void)[];
 
@@ -40,8 +41,10 @@ export class Histories implements Disposable {
     if (!pod) return false;
     if ("ready" in goal) return isReady(pod);
     if ("phase" in goal) return pod.status.phase === goal.phase;
-    if ("event" in goal)
-      return (this.#events.get(name) ?? []).some((text) => /^\w+ (\w+)/.exec(text)?.[1] === goal.event);
+    if ("events" in goal) {
+      const told = this.#events.get(name) ?? [];
+      return goal.events.every((wanted) => told.some(({ text, place }) => `${text} ${place}`.includes(` ${wanted}`)));
+    }
     return statusesOf(pod).some(({ state }) => state.waiting?.reason === goal.waiting);
   }
 
@@ -58,7 +61,9 @@ export class Histories implements Disposable {
 
   of(name: string): PodHistory {
     const tracks = [...(this.#pods.get(name)?.tracks ?? [])].toSorted(([a], [b]) => (a < b ? -1 : 1));
-    return { status: Object.fromEntries(tracks), events: this.#events.get(name) ?? [] };
+    const byPlace = Object.groupBy(this.#events.get(name) ?? [], ({ place }) => place);
+    const events = Object.entries(byPlace).map(([place, all = []]) => [place, all.map(({ text }) => text)] as const);
+    return { status: Object.fromEntries(tracks), events: Object.fromEntries(events) };
   }
 
   /** For failures: what the pod is like. */
@@ -86,9 +91,11 @@ export class Histories implements Disposable {
     if (involvedObject.kind !== "Pod" || !involvedObject.name) return;
     const events = this.#events.get(involvedObject.name) ?? [];
     this.#events.set(involvedObject.name, events);
-    const place = involvedObject.fieldPath ? ` ${involvedObject.fieldPath}` : "";
-    const text = `${type} ${reason}${place}: ${plain(message ?? "", involvedObject.uid ?? "")}`;
-    if (!events.includes(text)) events.push(text);
+    const place = involvedObject.fieldPath ?? "";
+    const text = `${type} ${reason}: ${plain(message ?? "", involvedObject.uid ?? "")}`;
+    // A probe may still run when its container is killed, or not.
+    if (text.includes("probe errored") || events.some((one) => one.text === text && one.place === place)) return;
+    events.push({ place, text });
   }
 }
 

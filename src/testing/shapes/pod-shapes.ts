@@ -12,12 +12,12 @@ export interface PodShape {
   readonly until: Goal;
 }
 
-/** One of these: the pod is ready, has this phase, has a container that waits for this reason, or has this event. */
+/** One of these: the pod is ready, has this phase, has a container that waits for this reason, or has these events. */
 export type Goal =
   | { readonly ready: true }
   | { readonly phase: string }
   | { readonly waiting: string }
-  | { readonly event: string };
+  | { readonly events: readonly string[] };
 
 export const shapeImage = "orlop.test/busybox:1";
 /** Objects that exist; whatever is called `nothing` does not. */
@@ -51,7 +51,9 @@ const exec = (command: string): object => probe({ exec: { command: [command] } }
 const ready = { ready: true } as const;
 const crashLoop = { waiting: "CrashLoopBackOff" };
 const badConfig = { waiting: "CreateContainerConfigError" };
-const failedMount = { event: "FailedMount" };
+/** Images are pulled meanwhile. */
+const failedMount = { events: ["FailedMount", "Pulled"] };
+const startedMain = "Started: Container started spec.containers{main}";
 const failed = { phase: "Failed" };
 const succeeded = { phase: "Succeeded" };
 const sidecar = (more: Partial<Container> = {}): Container =>
@@ -76,7 +78,7 @@ const programs: readonly PodShape[] = [
     spec: { containers: [container("a", exits(0)), container("b", exits(0, 2))], restartPolicy: "Never" },
     until: succeeded,
   },
-  { name: "deadline", spec: { ...main(), activeDeadlineSeconds: 2 }, until: failed },
+  { name: "deadline", spec: { ...main(), activeDeadlineSeconds: 10 }, until: failed },
   { name: "no-grace", spec: { ...main(), terminationGracePeriodSeconds: 1 }, until: ready },
   { name: "user", spec: main({ securityContext: { runAsUser: 1000 } }), until: ready },
   { name: "not-root", spec: main({ securityContext: { runAsNonRoot: true } }), until: badConfig },
@@ -98,7 +100,7 @@ const programs: readonly PodShape[] = [
   {
     name: "readiness-gate",
     spec: { ...main(), readinessGates: [{ conditionType: "example.com/open" }] },
-    until: { event: "Started" },
+    until: { events: ["Started"] },
   },
   { name: "too-large", spec: main({ resources: { requests: { cpu: "4000" } } }), until: failed },
 ];
@@ -144,7 +146,7 @@ const inits: readonly PodShape[] = [
   {
     name: "sidecar-not-ready",
     spec: { ...main(), initContainers: [sidecar({ readinessProbe: exec("false") })] },
-    until: { event: "Unhealthy" },
+    until: { events: ["Unhealthy", startedMain] },
   },
   {
     name: "init-misses-secret",
@@ -238,7 +240,7 @@ const images: readonly PodShape[] = [
 
 const checks: readonly PodShape[] = [
   { name: "ready-by-command", spec: main({ readinessProbe: exec("true") }), until: ready },
-  { name: "never-ready", spec: main({ readinessProbe: exec("false") }), until: { event: "Unhealthy" } },
+  { name: "never-ready", spec: main({ readinessProbe: exec("false") }), until: { events: ["Unhealthy"] } },
   { name: "alive", spec: main({ livenessProbe: exec("true") }), until: ready },
   { name: "not-alive", spec: main({ livenessProbe: exec("false") }), until: crashLoop },
   { name: "does-not-start", spec: main({ startupProbe: exec("false") }), until: crashLoop },
@@ -250,7 +252,7 @@ const checks: readonly PodShape[] = [
   {
     name: "post-start-fails",
     spec: main({ lifecycle: { postStart: { exec: { command: ["false"] } } } }),
-    until: { event: "FailedPostStartHook" },
+    until: { events: ["FailedPostStartHook"] },
   },
   { name: "pre-stop", spec: main({ lifecycle: { preStop: { exec: { command: ["true"] } } } }), until: ready },
   { name: "pre-stop-fails", spec: main({ lifecycle: { preStop: { exec: { command: ["false"] } } } }), until: ready },

@@ -41,7 +41,7 @@ export async function readManifests(source: string): Promise<Manifest[]> {
 }
 
 async function manifestsIn(text: string, from: string): Promise<Manifest[]> {
-  const documents = text.split(/^---(?:\s.*)?$/m).filter((part) => /^[^#\s]/m.test(part));
+  const documents = text.split(/^---(?=\s|$)/m).filter((part) => /^\s*[^#\s]/m.test(part));
   const found: Manifest[] = [];
   for (const [index, document] of documents.entries()) {
     const where = documents.length > 1 ? `${from}, document ${index + 1}` : from;

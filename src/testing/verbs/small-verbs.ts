@@ -2,7 +2,7 @@ import type { UserInfo } from "#api/exchange.ts";
 import { badRequest } from "#api/status.ts";
 import { zoneLabel } from "#api/well-known.ts";
 import { type Client, type ObjectRef, refOf, type WriteOptions } from "#client/client.ts";
-import type { SimulatedNode } from "#cluster/simulated-nodes.ts";
+import type { SimulatedNode } from "#cluster/simulated/simulated-nodes.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import type { Store } from "#store/store.ts";
 import type { ClusterSnapshot } from "../start-cluster.ts";

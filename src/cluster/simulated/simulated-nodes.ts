@@ -23,7 +23,7 @@ import { formatIPv4 } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
-import { nodeUser } from "./identities.ts";
+import { nodeUser } from "../identities.ts";
 
 /** All of these have defaults. */
 export interface SimulationOptions {
