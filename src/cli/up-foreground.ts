@@ -5,7 +5,7 @@ import { type MachinesPlan, planMachines } from "#cluster/machines/plan-machines
 import { runNode } from "#cluster/node.ts";
 import { ownIdentity } from "#cluster/serve-kubelet.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
-import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
+import { isAbort, isInterrupted, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
@@ -83,7 +83,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   }
-  return 0;
+  return isInterrupted(signal) ? 130 : 0;
 }
 
 /** Further nodes on this machine, if there are any. */
