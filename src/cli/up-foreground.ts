@@ -1,5 +1,5 @@
 import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
-import { dnsUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
+import { dnsUser, ingressUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
 import { openMachineLinks } from "#cluster/machines/machine-links.ts";
 import { type MachinesPlan, planMachines } from "#cluster/machines/plan-machines.ts";
 import { runNode } from "#cluster/node.ts";
@@ -12,6 +12,7 @@ import { limitedLog } from "#lib/process/limited-log.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
+import { type IngressValues, ingressPorts } from "./flags/ingress-flags.ts";
 import { type ServerValues, serverOptions } from "./flags/server-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
@@ -19,7 +20,7 @@ import { logWriter, reportReady } from "./start/report-ready.ts";
 import { runMachines } from "./start/run-machines.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends ServerValues {
+export interface UpValues extends ServerValues, IngressValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -96,6 +97,7 @@ function machinesOf(values: UpValues): MachinesPlan | undefined {
 
 function nodeOptions(values: UpValues, plane: ControlPlane) {
   const nodeName = values["node-name"];
+  const ports = ingressPorts(values);
   return {
     nodeName,
     dataDir: values.dataDir,
@@ -107,6 +109,7 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     client: plane.clientFor(nodeUser(nodeName)),
     dnsClient: plane.clientFor(dnsUser),
     provisionerClient: plane.clientFor(provisionerUser),
+    ingress: ports && { ...ports, client: plane.clientFor(ingressUser) },
     informers: plane.api.informers,
     networkInformers: plane.api.informers,
     recorder: plane.api.recorder,
