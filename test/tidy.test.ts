@@ -25,6 +25,7 @@ const layers: Record<string, readonly string[]> = {
   kubelet: ["lib", "schema", "api", "client", "runtime", "trace"],
   provisioner: ["lib", "api", "client", "runtime", "trace"],
   proxy: ["lib", "api", "client", "runtime", "trace"],
+  routes: ["lib", "api", "runtime"],
   dns: ["lib", "api", "client", "runtime", "trace"],
   ingress: ["lib", "api", "client", "runtime", "trace"],
   why: ["lib", "api", "client", "runtime", "trace"],
