@@ -10,7 +10,6 @@ import { IngressClass } from "#api/networking/ingress-class.ts";
 import { type InputOf } from "#api/resource.ts";
 import { serviceNameLabel } from "#api/well-known.ts";
 import { ingressUser } from "#cluster/identities.ts";
-import { type Clock } from "#lib/async/clock.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { primaryAddress } from "#lib/net/ip.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
@@ -19,7 +18,7 @@ import { runIngress } from "./ingress.ts";
 import { ask, echo, openBackend } from "./serve/proxy.suite.ts";
 
 interface Running extends AsyncDisposable {
-  readonly cluster: TestCluster<Clock>;
+  readonly cluster: TestCluster;
   readonly httpPort: number;
   readonly httpsPort: number;
   /** Resolves when a request to the host is answered with this status. */
