@@ -47,17 +47,13 @@ test("planRoutes() reaches a node behind a router through the tunnel, whose othe
   assert.equal(back.tunnel.vni, tunnel.vni);
 });
 
-test("planRoutes() prefers the smallest link, and takes an address alone for no link", () => {
+test("planRoutes() uses the tunnel if the other node could not answer on the same link", () => {
   const links = [
-    { name: "wide", cidr: "192.168.0.1/16" },
-    { name: "narrow", cidr: "192.168.5.1/24" },
-    { name: "point", cidr: "192.168.5.9/32" },
+    { name: "eth0", cidr: "192.168.0.1/24" },
+    { name: "eth1", cidr: "172.16.0.1/24" },
   ];
-  const { routes } = planRoutes(input([peer("b", "192.168.5.9", "10.244.1.0/24")], { links }));
-  assert.deepEqual(
-    routes.map(({ link }) => link),
-    ["narrow"],
-  );
+  const { routes } = planRoutes(input([peer("b", "172.16.0.9", "10.244.1.0/24")], { links }));
+  assert.deepEqual(routes, [{ to: "10.244.1.0/24", via: "10.244.1.0", link: "tunnel" }]);
 });
 
 const refused: Readonly<Record<string, Peer>> = {

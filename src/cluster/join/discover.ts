@@ -26,7 +26,7 @@ export async function discoverAuthority(options: DiscoverOptions, signal: AbortS
   await using client = httpClient({ server, tls: { insecureSkipVerify: true } }, { clock, log });
   try {
     const { data = {} } = await client.get(ConfigMap, { namespace: "kube-public", name: "cluster-info" }, { signal });
-    return await verifyClusterInfo(data, { token, caHashes });
+    return verifyClusterInfo(data, { token, caHashes });
   } catch (error) {
     throw explainJoin(error, server);
   }
