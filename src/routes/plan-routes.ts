@@ -14,6 +14,7 @@ export interface Peer {
 export interface Link {
   readonly name: string;
   readonly cidr: string;
+  readonly mtu: number;
 }
 
 export interface RouteInput {
@@ -47,6 +48,8 @@ export interface Tunnel {
   readonly local: string;
   readonly mac: string;
   readonly address: string;
+  /** The largest packet that fits: one of the link, without the headers around it. */
+  readonly mtu: number;
   readonly peers: readonly TunnelPeer[];
 }
 
@@ -75,16 +78,25 @@ export function planRoutes(input: RouteInput): RoutePlan {
       routes.push({ to: podCidr, via: gateway, link: tunnelName });
     }
   }
-  return { routes, tunnel: peers.length > 0 ? tunnelOf(input, peers) : undefined };
+  return { routes, tunnel: peers.length > 0 ? tunnelOf(input, own, peers) : undefined };
 }
 
-function tunnelOf({ address, podCidr, clusterCidr, tunnelName }: RouteInput, peers: readonly TunnelPeer[]): Tunnel {
+const usualMtu = 1500;
+/** Of Ethernet, IPv4, UDP and VXLAN. */
+const headerBytes = 50;
+
+function tunnelOf(
+  { address, podCidr, clusterCidr, tunnelName }: RouteInput,
+  own: readonly Link[],
+  peers: readonly TunnelPeer[],
+): Tunnel {
   return {
     name: tunnelName,
     vni: vniOf(clusterCidr),
     local: address,
     mac: macOf(address),
     address: firstAddress(podCidr),
+    mtu: (own[0]?.mtu ?? usualMtu) - headerBytes,
     peers,
   };
 }
