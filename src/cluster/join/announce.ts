@@ -29,12 +29,11 @@ export async function announce(options: PlaceOptions, { api, port, certificates 
   const { clock, log } = options;
   await ensureDefaultServiceCidr(api.loopback, rangesOf(options).cidrs, { clock, log });
   const place = placeOf(options, port);
-  if (!place) return;
-  await ensureKubernetesService(api.loopback, place);
+  if (place) await ensureKubernetesService(api.loopback, place);
   const { cidrs } = rangesOf(options);
   const { clusterCidr = defaultClusterCidr } = options;
   await publishJoin(api.loopback, {
-    server: `https://${hostInUrl(place.address)}:${port}`,
+    server: `https://${hostInUrl(place?.address ?? "127.0.0.1")}:${port}`,
     certificateAuthority: certificates.pki.authority.certificate,
     network: { clusterCidr, serviceCidr: cidrs[0] ?? "", dnsAddress: serviceAddress(cidrs, 10) },
   });

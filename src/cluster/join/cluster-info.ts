@@ -48,6 +48,9 @@ export function parseJoinToken(text: string): JoinToken {
   return { id, secret };
 }
 
+/** Where in the ConfigMap a token's signature is. */
+export const signatureKey = ({ id }: JoinToken): string => `jws-kubeconfig-${id}`;
+
 export interface Trust {
   readonly token: JoinToken;
   /** `sha256:HEX` of public keys, one of which the authority must have. Empty: the token's signature is enough. */
@@ -60,7 +63,7 @@ export interface Trust {
  */
 export function verifyClusterInfo(data: Readonly<Record<string, string>>, { token, caHashes }: Trust): string {
   const content = data.kubeconfig ?? "";
-  const signature = data[`jws-kubeconfig-${token.id}`];
+  const signature = data[signatureKey(token)];
   if (signature === undefined) {
     throw new JoinError(
       `the cluster does not know the token ${token.id}.…: it is wrong, expired or used up; \`orlop token create\` makes a new one`,
