@@ -12,7 +12,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   token: {
     summary: "make, show or delete the tokens by which machines join",
-    takes: "create|list|delete [TOKEN]",
+    takes: "ACTION [TOKEN]",
     load: () => import("./commands/token.ts"),
   },
   status: { summary: "show the cluster's address, memory, nodes and pods", load: () => import("./commands/status.ts") },
