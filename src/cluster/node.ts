@@ -24,6 +24,7 @@ import { StaticPods } from "#kubelet/static/static-pods.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { aborted, orAborted, runTogether } from "#lib/async/tasks.ts";
+import { type Random } from "#lib/data/random.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { rotateLogFile } from "#lib/process/log-file.ts";
 import { ownPid } from "#lib/process/processes.ts";
@@ -55,6 +56,8 @@ export interface NodeOptions {
   readonly dnsClient?: Client | undefined;
   /** Acts as the provisioner of this node's volumes. Without it there is none. */
   readonly provisionerClient?: Client | undefined;
+  /** Serves Ingresses and Gateways on this machine; undefined if nobody asked for it. */
+  readonly ingress?: IngressPlace | undefined;
   /** What the kubelet may see. */
   readonly informers: Informers;
   /** What the network of the node may see: addresses of all pods, nodes and services. */
@@ -62,9 +65,17 @@ export interface NodeOptions {
   readonly recorder: TraceRecorder;
   readonly identity: NodeIdentity;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   /** Reports a completed step to the command that waits. */
   progress(step: string): void;
+}
+
+export interface IngressPlace {
+  readonly httpPort: number;
+  readonly httpsPort: number;
+  /** Acts as the ingress. */
+  readonly client: Client;
 }
 
 const clusterDomain = "cluster.local";
@@ -89,6 +100,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     (ended) => runNetwork(options, { guard, machine }, ended),
     (ended) => runNames(options, machine, ended),
     (ended) => runVolumes(options, ended),
+    (ended) => runOutside(options, machine, ended),
     (ended) => boundLog(containerd.paths.log, { clock, log }, ended),
     (ended) => collectImages({ runtime, dataDir, clock, log, pods: () => kubelet.handle.pods() }, ended),
   ]);
@@ -166,6 +178,18 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
     clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
   });
   return kubelet;
+}
+
+/** Leads requests from outside to services, if asked for. Most nodes do not need its code. */
+async function runOutside(options: NodeOptions, { addresses }: Machine, signal: AbortSignal): Promise<void> {
+  const { ingress, networkInformers: informers, clock, log, recorder, random } = options;
+  if (!ingress) return;
+  const { runIngress } = await import("#ingress/ingress.ts");
+  const { client, ...ports } = ingress;
+  const onListening = () => options.progress(`the ingress listens on ports ${ports.httpPort} and ${ports.httpsPort}`);
+  const host = addresses.some((address) => address.includes(":")) ? "::" : "0.0.0.0";
+  const place = { host, ...ports, addresses, onListening };
+  await runIngress(place, { client, informers, clock, log, recorder, random }, signal);
 }
 
 /** Makes and removes the directories that are this node's volumes. */
@@ -267,8 +291,10 @@ async function runNetworkIn(podCidr: string, options: NodeOptions & NetworkParts
   await writeCniConfig(cniConfDir, { name: network, bridge, ...addresses });
   options.progress(`the pod network is ${podCidr}`);
   const { clusterCidr, serviceCidr, client, nodeName, clock, log, kubeletPort, apiPort } = options;
+  const ingressPorts = options.ingress ? [options.ingress.httpPort, options.ingress.httpsPort] : [];
   await using events = createEventRecorder(client, { component: "kube-proxy", host: nodeName, clock, log });
-  const ranges = { podCidr, clusterCidr, serviceCidr, ownPorts: [...(apiPort ? [apiPort] : []), kubeletPort] };
+  const ownPorts = [...(apiPort ? [apiPort] : []), kubeletPort, ...ingressPorts];
+  const ranges = { podCidr, clusterCidr, serviceCidr, ownPorts };
   const [address = ""] = options.machine.addresses;
   const base = { ...options, ...ranges, informers: options.networkInformers };
   await runTogether(signal, [
