@@ -192,8 +192,13 @@ async function runOutside(options: NodeOptions, { addresses }: Machine, signal: 
   await runIngress(place, { client, informers, clock, log, recorder, random }, signal);
 }
 
+export type VolumesOptions = Pick<
+  NodeOptions,
+  "dataDir" | "nodeName" | "provisionerClient" | "networkInformers" | "clock" | "log" | "recorder"
+>;
+
 /** Makes and removes the directories that are this node's volumes. */
-async function runVolumes(options: NodeOptions, signal: AbortSignal): Promise<void> {
+export async function runVolumes(options: VolumesOptions, signal: AbortSignal): Promise<void> {
   const { dataDir, nodeName, provisionerClient: client, networkInformers: informers, clock, log, recorder } = options;
   if (!client) return;
   const directories = volumeDirectories(`${dataDir}/volumes`);
