@@ -79,6 +79,8 @@ export class Histories implements Disposable {
     const known = this.#pods.get(name) ?? { last: pod, tracks: new Map<string, string[]>() };
     this.#pods.set(name, known);
     known.last = pod;
+    // How a program ends when it is stopped depends on how far it has come. Events still tell that it was stopped.
+    if (pod.metadata.deletionTimestamp) return;
     for (const [track, value] of partsOf(pod)) {
       const values = known.tracks.get(track) ?? [];
       known.tracks.set(track, values);
