@@ -14,7 +14,12 @@ const tests: readonly { readonly folder: string; readonly command: string; reado
 for (const { folder, command, args } of tests) {
   const missing = [command, "kubectl"].find((one) => !isThere(one));
   test(`the example for ${folder} passes`, { skip: missing ? `${missing} is not installed` : false }, () => {
-    const env = { ...process.env, ORLOP: path.join(root, "orlop"), PYTHONDONTWRITEBYTECODE: "1", KUBECACHEDIR: makeTempDir() };
+    const env = {
+      ...process.env,
+      ORLOP: path.join(root, "orlop"),
+      PYTHONDONTWRITEBYTECODE: "1",
+      KUBECACHEDIR: makeTempDir(),
+    };
     const cwd = path.join(root, "examples/tests", folder);
 
     const { status, stdout, stderr } = spawnSync(command, args, { cwd, env, encoding: "utf8" });

@@ -10,11 +10,11 @@ export type { SimulatedNode, SimulationOptions } from "#cluster/simulated/simula
 export type { Ending, SimulatedUsage, SimulationDelays, SimulationHooks } from "#kubelet/runtime/simulated.ts";
 export type { SimulatedHostHooks, SimulatedProbe } from "#kubelet/simulated-host.ts";
 export type { Task } from "#lib/async/tasks.ts";
-export type { SettleOptions } from "./settle.ts";
 export type { ClusterOptions, ClusterSnapshot, Component, ComponentDeps, TestCluster } from "./start-cluster.ts";
 export type { ApiFaults, FaultRule } from "./verbs/api-faults.ts";
 export type { Target } from "./verbs/diagnose.ts";
 export type { Listening, ListenOptions } from "./verbs/listen.ts";
+export type { SettleOptions } from "./verbs/settle.ts";
 export type { VirtualClock } from "./virtual-clock.ts";
 
 /** The first major version with `await using`. */

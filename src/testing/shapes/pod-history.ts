@@ -45,7 +45,10 @@ export class Histories implements Disposable {
       const told = this.#events.get(name) ?? [];
       return goal.events.every((wanted) => told.some(({ text, place }) => `${text} ${place}`.includes(` ${wanted}`)));
     }
-    return statusesOf(pod).some(({ state }) => state.waiting?.reason === goal.waiting);
+    // An image may fail before the pod has its network, or after.
+    return (
+      pod.status.podIP !== undefined && statusesOf(pod).some(({ state }) => state.waiting?.reason === goal.waiting)
+    );
   }
 
   /** Resolves when the pod has reached its goal; rejects after the limit. */

@@ -247,9 +247,21 @@ const checks: readonly PodShape[] = [
   { name: "alive", spec: main({ livenessProbe: exec("true") }), until: ready },
   { name: "not-alive", spec: main({ livenessProbe: exec("false") }), until: crashLoop },
   { name: "does-not-start", spec: main({ startupProbe: exec("false") }), until: crashLoop },
-  { name: "starts-then-ready", spec: main({ startupProbe: exec("true"), readinessProbe: { ...exec("true"), ...later } }), until: ready },
-  { name: "ready-by-http", spec: main({ readinessProbe: probe({ httpGet: { port: 8080 }, ...later }) }, serves), until: ready },
-  { name: "ready-by-tcp", spec: main({ readinessProbe: probe({ tcpSocket: { port: 8080 }, ...later }) }, serves), until: ready },
+  {
+    name: "starts-then-ready",
+    spec: main({ startupProbe: exec("true"), readinessProbe: { ...exec("true"), ...later } }),
+    until: ready,
+  },
+  {
+    name: "ready-by-http",
+    spec: main({ readinessProbe: probe({ httpGet: { port: 8080 }, ...later }) }, serves),
+    until: ready,
+  },
+  {
+    name: "ready-by-tcp",
+    spec: main({ readinessProbe: probe({ tcpSocket: { port: 8080 }, ...later }) }, serves),
+    until: ready,
+  },
   { name: "not-alive-by-tcp", spec: main({ livenessProbe: probe({ tcpSocket: { port: 9 } }) }), until: crashLoop },
   { name: "post-start", spec: main({ lifecycle: { postStart: { exec: { command: ["true"] } } } }), until: ready },
   {
