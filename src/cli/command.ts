@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { parseCidr } from "#lib/net/ip.ts";
+import { parseCidr, parseIPv4 } from "#lib/net/ip.ts";
 import { closest } from "#lib/text/closest.ts";
 import { parseDuration } from "#schema/duration.ts";
 
@@ -110,6 +110,12 @@ export function addressRange(text: string, flag: string, { maxBits }: { maxBits:
     throw new UserError(`--${flag} must be a range of IPv4 addresses such as 10.0.0.0/16, not ${JSON.stringify(text)}`);
   }
   throw new UserError(`--${flag} must be a larger range: ${text} is smaller than a /${maxBits}`);
+}
+
+/** The address of a node, if it is given. */
+export function checkNodeIp(text: string | undefined): void {
+  if (text === undefined || parseIPv4(text) !== undefined) return;
+  throw new UserError(`--node-ip must be an IPv4 address of this machine, not ${JSON.stringify(text)}`);
 }
 
 /** For commands that take only flags. `usage` names the flags that the user probably meant. */

@@ -7,6 +7,10 @@ import { program } from "./program.ts";
 export const commands: Readonly<Record<string, Command>> = {
   up: { summary: "start a cluster with real containers on this machine", load: () => import("./commands/up.ts") },
   down: { summary: "stop the cluster and leave nothing behind", load: () => import("./commands/down.ts") },
+  agent: {
+    summary: "make this machine a node of another machine's cluster",
+    load: () => import("./commands/agent.ts"),
+  },
   status: { summary: "show the cluster's address, memory, nodes and pods", load: () => import("./commands/status.ts") },
   server: {
     summary: "run only the control plane: API server, controllers and scheduler",
@@ -78,6 +82,7 @@ function write(to: NodeJS.WriteStream, text: string, code: number): number {
 /** Errors whose message says what is wrong and what to do. */
 const forUsers = new Set([
   "UserError",
+  "JoinError",
   "TokenFileError",
   "PkiError",
   "KubeconfigError",

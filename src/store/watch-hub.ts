@@ -84,7 +84,8 @@ export class WatchHub {
     this.#queue = [];
     this.#published = this.#queuedRevision;
     for (const event of events) this.#sort(event);
-    for (const watch of [...this.#inStep]) this.#hand(watch, this.#published);
+    // One that joins meanwhile is not behind, so it gets nothing.
+    for (const watch of this.#inStep) this.#hand(watch, this.#published);
   }
 
   /** Puts the event into the inbox of every watcher in step whose prefix matches. */

@@ -67,6 +67,8 @@ export interface ClusterOptions {
   readonly scheduler?: SchedulerDeps["setup"];
   /** `system`: real time. Default: time stands still until the test moves it. */
   readonly clock?: "virtual" | "system";
+  /** When virtual time begins, in milliseconds; default: 1 January 2026, 8:00 UTC. */
+  readonly startMs?: number;
   /** The caller's own components, which run with the others until the cluster ends. */
   components?(deps: ComponentDeps): readonly Task[];
   /** What the test's own clients do with unknown fields, as in kubectl; by default what the server does: it drops them. */
@@ -147,7 +149,10 @@ export interface TestCluster extends AsyncDisposable {
 /** Objects that readers share are frozen, so that a component which changes one fails. */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   checkOptions(options);
-  return await startOn(options.clock === "system" ? realPace : virtualPace(options.from?.nowMs), options);
+  return await startOn(
+    options.clock === "system" ? realPace : virtualPace(options.from?.nowMs ?? options.startMs),
+    options,
+  );
 }
 
 async function startOn(pace: Pace, options: ClusterOptions): Promise<TestCluster> {

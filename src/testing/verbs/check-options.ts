@@ -10,6 +10,7 @@ const names: Readonly<Record<keyof ClusterOptions, true>> = {
   simulation: true,
   nodeMetrics: true,
   scheduler: true,
+  startMs: true,
   clock: true,
   components: true,
   fieldValidation: true,
