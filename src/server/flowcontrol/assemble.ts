@@ -3,6 +3,7 @@ import { FlowSchema } from "#api/flowcontrol/flow-schema.ts";
 import { PriorityLevelConfiguration } from "#api/flowcontrol/priority-level-configuration.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { Patience } from "#lib/async/patience.ts";
+import { realQueueMicrotask } from "#lib/async/real-timers.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Objects } from "#server/objects/objects.ts";
@@ -75,7 +76,7 @@ function follow(control: FlowControl, informers: Informers): void {
   const changed = (): void => {
     if (isDue) return;
     isDue = true;
-    queueMicrotask(() => {
+    realQueueMicrotask(() => {
       isDue = false;
       control.configure(levels.list(), schemas.list());
     });
