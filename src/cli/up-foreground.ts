@@ -1,17 +1,18 @@
 import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
-import { dnsUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
+import { dnsUser, ingressUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
 import { openMachineLinks } from "#cluster/machines/machine-links.ts";
 import { type MachinesPlan, planMachines } from "#cluster/machines/plan-machines.ts";
 import { runNode } from "#cluster/node.ts";
 import { ownIdentity } from "#cluster/serve-kubelet.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
-import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
+import { isAbort, isInterrupted, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
+import { type IngressValues, ingressPorts } from "./flags/ingress-flags.ts";
 import { type ServerValues, serverOptions } from "./flags/server-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
@@ -19,7 +20,7 @@ import { logWriter, reportReady } from "./start/report-ready.ts";
 import { runMachines } from "./start/run-machines.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends ServerValues {
+export interface UpValues extends ServerValues, IngressValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -83,7 +84,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   }
-  return 0;
+  return isInterrupted(signal) ? 130 : 0;
 }
 
 /** Further nodes on this machine, if there are any. */
@@ -96,6 +97,7 @@ function machinesOf(values: UpValues): MachinesPlan | undefined {
 
 function nodeOptions(values: UpValues, plane: ControlPlane) {
   const nodeName = values["node-name"];
+  const ports = ingressPorts(values);
   return {
     nodeName,
     dataDir: values.dataDir,
@@ -107,6 +109,7 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     client: plane.clientFor(nodeUser(nodeName)),
     dnsClient: plane.clientFor(dnsUser),
     provisionerClient: plane.clientFor(provisionerUser),
+    ingress: ports && { ...ports, client: plane.clientFor(ingressUser) },
     informers: plane.api.informers,
     networkInformers: plane.api.informers,
     recorder: plane.api.recorder,

@@ -24,6 +24,7 @@ import { StaticPods } from "#kubelet/static/static-pods.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { aborted, runTogether } from "#lib/async/tasks.ts";
+import { type Random } from "#lib/data/random.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { rotateLogFile } from "#lib/process/log-file.ts";
 import { ownPid } from "#lib/process/processes.ts";
@@ -54,6 +55,8 @@ export interface NodeOptions {
   readonly dnsClient?: Client | undefined;
   /** Acts as the provisioner of this node's volumes. Without it there is none. */
   readonly provisionerClient?: Client | undefined;
+  /** Serves Ingresses and Gateways on this machine; undefined if nobody asked for it. */
+  readonly ingress?: IngressPlace | undefined;
   /** What the kubelet may see. */
   readonly informers: Informers;
   /** What the network of the node may see: addresses of all pods, nodes and services. */
@@ -61,9 +64,17 @@ export interface NodeOptions {
   readonly recorder: TraceRecorder;
   readonly identity: NodeIdentity;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   /** Reports a completed step to the command that waits. */
   progress(step: string): void;
+}
+
+export interface IngressPlace {
+  readonly httpPort: number;
+  readonly httpsPort: number;
+  /** Acts as the ingress. */
+  readonly client: Client;
 }
 
 const clusterDomain = "cluster.local";
@@ -88,6 +99,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     (ended) => runNetwork(options, { guard, machine }, ended),
     (ended) => runNames(options, machine, ended),
     (ended) => runVolumes(options, ended),
+    (ended) => runOutside(options, machine, ended),
     (ended) => boundLog(containerd.paths.log, { clock, log }, ended),
     (ended) => collectImages({ runtime, dataDir, clock, log, pods: () => kubelet.handle.pods() }, ended),
   ]);
@@ -167,6 +179,18 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
   return kubelet;
 }
 
+/** Leads requests from outside to services, if asked for. Most nodes do not need its code. */
+async function runOutside(options: NodeOptions, { addresses }: Machine, signal: AbortSignal): Promise<void> {
+  const { ingress, networkInformers: informers, clock, log, recorder, random } = options;
+  if (!ingress) return;
+  const { runIngress } = await import("#ingress/ingress.ts");
+  const { client, ...ports } = ingress;
+  const onListening = () => options.progress(`the ingress listens on ports ${ports.httpPort} and ${ports.httpsPort}`);
+  const host = addresses.some((address) => address.includes(":")) ? "::" : "0.0.0.0";
+  const place = { host, ...ports, addresses, onListening };
+  await runIngress(place, { client, informers, clock, log, recorder, random }, signal);
+}
+
 /** Makes and removes the directories that are this node's volumes. */
 async function runVolumes(options: NodeOptions, signal: AbortSignal): Promise<void> {
   const { dataDir, nodeName, provisionerClient: client, networkInformers: informers, clock, log, recorder } = options;
@@ -238,8 +262,14 @@ async function runNetwork(
   await writeCniConfig(cniConfDir, { name: network, bridge, ...addresses });
   options.progress(`the pod network is ${podCidr}`);
   const { clusterCidr, serviceCidr, client, nodeName, clock, log, kubeletPort, apiPort } = options;
+  const ingressPorts = options.ingress ? [options.ingress.httpPort, options.ingress.httpsPort] : [];
   await using events = createEventRecorder(client, { component: "kube-proxy", host: nodeName, clock, log });
-  const ranges = { podCidr, clusterCidr, serviceCidr, ownPorts: [...(apiPort ? [apiPort] : []), kubeletPort] };
+  const ranges = {
+    podCidr,
+    clusterCidr,
+    serviceCidr,
+    ownPorts: [...(apiPort ? [apiPort] : []), kubeletPort, ...ingressPorts],
+  };
   const informers = options.networkInformers;
   const [address = ""] = machine.addresses;
   const proxy = { ...options, ...ranges, informers, events, guard, tableName: table, masqueradeOutgoing: true };

@@ -5,6 +5,7 @@ import { nodeNames } from "#cluster/node-names.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
 import { addressRange, checkNodeIp, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import { type IngressValues, ingressFlags, ingressPorts } from "../flags/ingress-flags.ts";
 import { serverFlags, serverOptions } from "../flags/server-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
@@ -26,6 +27,7 @@ export const flags = {
   "node-ip": { type: "string", value: "ADDRESS", help: "the address of the node; default: the machine's first one" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...ingressFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
   ...serverFlags,
@@ -73,8 +75,9 @@ type Needs = {
   readonly [flag in "port" | "kubelet-port" | "nodes" | "cluster-cidr" | "service-cidr" | "node-cidr"]: string;
 } & { readonly "node-ip"?: string | undefined };
 
-function checkFlags(values: Needs): void {
+function checkFlags(values: Needs & IngressValues): void {
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
+  ingressPorts(values);
   // DNS gets the tenth address of the service range, and a node's pods get a /24.
   addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
   addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
@@ -128,11 +131,12 @@ async function makeDataDir(dataDir: string, ports: Parameters<typeof explainStar
 const ranges = ["cluster-cidr", "service-cidr"] as const;
 const rangesOfNodes = [...ranges, "node-cidr"] as const;
 
-function needsOf(values: Needs, dataDir: string) {
+function needsOf(values: Needs & IngressValues, dataDir: string) {
+  const ingress = values.ingress ? (["ingress-http-port", "ingress-https-port"] as const) : [];
   const flags = Number(values.nodes) > 1 ? rangesOfNodes : ranges;
   const { bridge, nodeBridge } = nodeNames(dataDir);
   return {
-    ports: (["port", "kubelet-port"] as const).map((flag) => ({ flag, port: Number(values[flag]) })),
+    ports: (["port", "kubelet-port", ...ingress] as const).map((flag) => ({ flag, port: Number(values[flag]) })),
     ranges: flags.map((flag) => ({ flag, cidr: values[flag] })),
     ownLinks: [bridge, nodeBridge],
   };
