@@ -86,14 +86,20 @@ export const busyboxImageName = "orlop.dev/busybox:1";
 /** Runs containerd, the kubelet and the proxy of this machine until the signal. Containers keep running after it. */
 export async function runNode(options: NodeOptions, signal: AbortSignal): Promise<void> {
   const { dataDir, clock, log } = options;
-  const { containerd, machine, runtime } = await startRuntime(options, signal);
+  // The supervision of containerd ends with the other tasks also when one of them fails.
+  const supervision = new AbortController();
+  const supervised = AbortSignal.any([signal, supervision.signal]);
+  const { containerd, machine, runtime } = await startRuntime(options, supervised);
   const images = imageDeps(options, { containerd, runtime });
   await ensureImages(images, signal);
   const guard = new TrafficGuard(clock);
   const plugins = await openNodePlugins({ ...options, devicesChanged: () => kubelet.resourcesChanged() });
   const kubelet: Kubelet = await openKubelet(options, { containerd, machine, runtime, images, plugins, guard });
   await runTogether(signal, [
-    () => containerd.supervised,
+    (ended) => {
+      ended.addEventListener("abort", () => supervision.abort(ended.reason), { once: true });
+      return containerd.supervised;
+    },
     (ended) => runServer(options, { machine, handle: kubelet.handle }, ended),
     (ended) => kubelet.run(ended),
     (ended) => plugins.run(ended),
