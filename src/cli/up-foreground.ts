@@ -1,6 +1,7 @@
 import { Node } from "#api/core/node.ts";
 import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
 import { dnsUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
+import { loadKubeletConfig } from "#cluster/kubelet-config/load.ts";
 import { runNode } from "#cluster/node.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
@@ -13,12 +14,13 @@ import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { logFile } from "./data-dir.ts";
+import { type KubeletValues, kubeletConfigFile } from "./flags/kubelet-flags.ts";
 import { type ServerValues, serverOptions } from "./flags/server-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends ServerValues {
+export interface UpValues extends ServerValues, KubeletValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -47,6 +49,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   const base = { clock: systemClock, log, random: systemRandom };
   if (!raisePriority()) log.warn("pods may slow down the API server: raising its priority needs CAP_SYS_NICE");
   const signal = shutdownSignal();
+  const kubelet = await loadKubeletConfig(kubeletConfigFile(values));
   const sinceMs = systemClock.now();
   await using plane = await startControlPlane({
     ...base,
@@ -64,7 +67,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   try {
     await runTogether(signal, [
       (ended) => plane.run(ended),
-      (ended) => runNode({ ...base, ...nodeOptions(values, plane), progress }, ended),
+      (ended) => runNode({ ...base, ...nodeOptions(values, plane), kubelet, progress }, ended),
       (ended) => reportReady(plane, nodeName, { progress, sinceMs, signal: ended }),
       (ended) => giveBackMemory({ clock: systemClock }, ended),
     ]);

@@ -16,6 +16,9 @@ import type { Log } from "#lib/process/log.ts";
 import type { Change, Informers } from "#runtime/informer.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { ReferencedObjects } from "./config/referenced-objects.ts";
+import { defaultSettings, type KubeletSettings } from "./config/settings.ts";
+import { type EvictionDeps, type EvictionHost, runEviction } from "./eviction/eviction.ts";
+import type { Pressure } from "./eviction/signals.ts";
 import { createHandle } from "./handle.ts";
 import { type PodHost, simulatedHost } from "./host/host.ts";
 import { ImagePuller } from "./images/puller.ts";
@@ -27,7 +30,6 @@ import type { Devices } from "./node/admit-devices.ts";
 import { runLease } from "./node/lease.ts";
 import type { Machine } from "./node/machine.ts";
 import { runNode } from "./node/node.ts";
-import type { NodePressure } from "./node/node-status.ts";
 import { runSchedulableEvents } from "./node/schedulable-events.ts";
 import { runStorageWatch, withWritableLayers } from "./node/storage-watch.ts";
 import { NodePods } from "./pod/node-pods.ts";
@@ -57,6 +59,8 @@ export interface KubeletOptions {
   /** By default a simulated machine, on which pods exist only as state. */
   readonly host?: PodHost;
   readonly random?: Random;
+  /** What an administrator has chosen; upstream's defaults if absent. */
+  readonly settings?: KubeletSettings;
   readonly puller?: ImagePuller;
   /** What device plugins offer; none by default. */
   readonly devices?: Devices;
@@ -73,7 +77,8 @@ export interface KubeletOptions {
   readonly leaseMs?: number;
   /** How often the node's status is checked. */
   readonly checkMs?: number;
-  pressure?(): NodePressure;
+  /** Measures the machine; without it, the node is never under pressure. */
+  readonly evictionHost?: EvictionHost;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
 }
 
@@ -82,21 +87,31 @@ export class Kubelet {
   /** For the kubelet's HTTP server. */
   readonly handle: KubeletHandle;
   readonly #options: KubeletOptions;
+  readonly #settings: KubeletSettings;
   readonly #pods: NodePods;
   readonly #tokens: ServiceAccountTokens;
   readonly #resources = new Nudge();
+  #pressure: readonly Pressure[] = [];
   #resyncWanted = Promise.withResolvers<void>();
   #looksAgain = false;
 
   constructor(options: KubeletOptions) {
     this.#options = options;
+    this.#settings = options.settings ?? defaultSettings;
     const { nodeName, runtime, machine, devices, client, clock, log, staticPods } = options;
     this.#tokens = new ServiceAccountTokens({ client, clock, random: options.random ?? systemRandom });
     const finished = (uid: string) => {
       this.#tokens.forgetPod(uid);
       staticPods?.finished(uid);
     };
-    this.#pods = new NodePods({ allocatable: machine.allocatable, devices, log, finished });
+    this.#pods = new NodePods({
+      allocatable: machine.allocatable,
+      unsafeSysctls: this.#settings.unsafeSysctls,
+      devices,
+      log,
+      pressure: () => this.#pressure,
+      finished,
+    });
     this.handle = createHandle({
       nodeName,
       runtime,
@@ -141,6 +156,7 @@ export class Kubelet {
         // Simulated pods write no logs or files.
         ...(this.#options.host ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
         ...(this.#options.host ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
+        ...(this.#options.evictionHost ? [(stop: AbortSignal) => this.#watchPressure(deps, stop)] : []),
       ]);
     } catch (error) {
       if (!isAbort(error, signal)) throw error;
@@ -154,7 +170,7 @@ export class Kubelet {
       this.#pods.workers.flatMap(({ state }) =>
         state.containers.filter((record) => record.state === "running" && record.logPath !== ""),
       );
-    return runLogRotation({ clock, log, runtime, running }, signal);
+    return runLogRotation({ clock, log, runtime, running, limits: this.#settings.containerLogs }, signal);
   }
 
   #watchStorage({ clock, log, runtime, host }: PodDeps, signal: AbortSignal): Promise<void> {
@@ -165,6 +181,29 @@ export class Kubelet {
     const pods = () => this.#pods.workers.map(({ pod }) => pod).filter((pod) => !isFinished(pod));
     const evict = ({ uid, message }: StorageEviction) => void this.evictPod(uid, { message });
     return runStorageWatch({ clock, log, pods, measure, evict }, signal);
+  }
+
+  async #watchPressure({ clock, log, events, nodeName }: PodDeps, signal: AbortSignal): Promise<void> {
+    const { evictionHost: host } = this.#options;
+    if (!host) return;
+    const about = { kind: "Node", name: nodeName, uid: nodeName };
+    const deps: EvictionDeps = {
+      settings: this.#settings.eviction,
+      host,
+      clock,
+      log,
+      pods: () => this.#pods.workers.map(({ pod }) => pod),
+      removeDeadContainers: () => this.#pods.removeDeadContainers(),
+      evict: (uid, why) => void this.evictPod(uid, why),
+      isCleanedUp: (uid) => this.#pods.isCleanedUp(uid),
+      conditionsChanged: (conditions) => {
+        this.#pressure = conditions;
+        this.resourcesChanged();
+      },
+      reclaims: (resource) =>
+        events.event(about, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${resource}`),
+    };
+    await runEviction(deps, signal);
   }
 
   /** Passes on the runtime's events as they happen. */
@@ -249,13 +288,15 @@ export class Kubelet {
       runtime,
       runtimeName: version.name,
       host: options.host ?? simulatedHost,
-      puller: options.puller ?? new ImagePuller({ runtime, clock }),
+      puller: options.puller ?? new ImagePuller({ runtime, clock, limits: this.#settings.pulls }),
       devices: options.devices,
       claims: options.claims && podClaims(options.claims, client),
       objects,
       clusterDns: options.clusterDns ?? { servers: [], domain: "cluster.local" },
       hostIps: machine.addresses,
       allocatable: machine.allocatable,
+      maxRestartMs: this.#settings.maxRestartMs,
+      seccompDefault: this.#settings.seccompDefault,
       services: (namespace) => servicesFor(services, namespace),
       admitResize: (pod) => admitResize(pod, this.#pods.roomFor(pod.metadata.uid)),
       runtimeHandler: async (name) => (await options.client.get(RuntimeClass, { name })).handler,
@@ -283,22 +324,35 @@ export class Kubelet {
       client,
       machine,
       labels = {},
-      taints = [],
+      taints = this.#settings.taints,
       podCidrs = [],
       kubeletPort = 0,
-      checkMs = 10_000,
+      checkMs = this.#settings.checkMs,
     } = this.#options;
-    const { pressure = () => noPressure, devices } = this.#options;
+    const { devices } = this.#options;
+    const pressure = () => this.#pressure;
     const own = this.#options.informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
     const seen = () => own.get({ name: nodeName });
     const base = { nodeName, client, clock, log, events, runtime, machine, labels, taints, podCidrs, seen };
-    const more = devices ? { changed: () => this.#resources.taken() } : {};
-    return { ...base, kubeletPort, checkMs, pressure, devices: () => devices?.counts() ?? noDevices, ...more };
+    const changed = () => this.#resources.taken();
+    const { reportMs, maxImages } = this.#settings;
+    const times = { checkMs, reportMs };
+    return {
+      ...base,
+      ...times,
+      maxImages,
+      kubeletPort,
+      pressure,
+      devices: () => devices?.counts() ?? noDevices,
+      changed,
+    };
   }
 
   #leaseDeps() {
-    const { nodeName, client, clock, log, random = systemRandom, leaseMs = 10_000 } = this.#options;
-    return { nodeName, client, clock, log, random, renewMs: leaseMs };
+    const { leaseSeconds: durationSeconds } = this.#settings;
+    // A quarter of the time that the lease is valid, as upstream has it.
+    const { nodeName, client, clock, log, random = systemRandom, leaseMs = durationSeconds * 250 } = this.#options;
+    return { nodeName, client, clock, log, random, renewMs: leaseMs, durationSeconds };
   }
 
   #noStats(): NodeStats {
@@ -314,7 +368,6 @@ interface PodInformer {
 
 const resyncMs = 300_000;
 const secondLookMs = 2000;
-const noPressure: NodePressure = { memory: false, disk: false, pids: false };
 const noDevices: ReadonlyMap<string, DeviceCount> = new Map();
 
 /** The services of the pod's namespace, and the API server's own. */

@@ -7,9 +7,11 @@ import { systemClock } from "#lib/async/clock.ts";
 import { shutdownSignal } from "#lib/async/tasks.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { isRunning, startDaemon } from "#lib/process/processes.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
 import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
+import { type KubeletValues, kubeletConfigFile, kubeletFlags } from "../flags/kubelet-flags.ts";
 import { serverFlags, serverOptions } from "../flags/server-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
@@ -29,6 +31,7 @@ export const flags = {
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...kubeletFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
   ...serverFlags,
@@ -43,6 +46,7 @@ export async function run(args: readonly string[]): Promise<number> {
   requireRoot();
   checkFlags(values);
   await serverOptions(values);
+  await checkKubeletConfig(values);
   const dataDir = path.resolve(values["data-dir"]);
   if (values.foreground) {
     await makeDataDir(dataDir, values);
@@ -70,6 +74,18 @@ function requireRoot(): void {
   throw new UserError(
     `starting containers requires root: run \`sudo ${program} up\`, or \`${program} server\` for a control plane without containers`,
   );
+}
+
+/** A mistake in the file is reported before anything starts. */
+async function checkKubeletConfig(values: KubeletValues): Promise<void> {
+  const file = kubeletConfigFile(values);
+  if (file === undefined) return;
+  const { loadKubeletConfig } = await import("#cluster/kubelet-config/load.ts");
+  try {
+    await loadKubeletConfig(file);
+  } catch (error) {
+    throw new UserError(messageOf(error));
+  }
 }
 
 type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr"]: string };

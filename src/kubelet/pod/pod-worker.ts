@@ -83,7 +83,7 @@ export class PodWorker {
       facts: () => this.#facts,
       changed: () => this.wake(),
     });
-    this.#facts = new PodFacts(this.#createRecords(found));
+    this.#facts = new PodFacts(this.#createRecords(found), deps.maxRestartMs);
     this.#writer = createStatusWriter({
       deps,
       facts: this.#facts,
@@ -111,6 +111,10 @@ export class PodWorker {
   }
   get state(): PodState {
     return this.#facts.records.state;
+  }
+  /** Whether it has ended and uses nothing of the node but the space of its logs. */
+  get isReleased(): boolean {
+    return this.#life.phase === "stopped" ? this.#life.isReleased : hasStopped(this.#life);
   }
 
   /** The API has a newer version of the pod. */
@@ -165,6 +169,12 @@ export class PodWorker {
     this.#life = { phase: "running" };
     if (rejection) this.reject(rejection);
     else this.wake();
+  }
+
+  /** Removes the containers of a pod that has ended, with their logs, to make room on the disk. */
+  async discardContainers(): Promise<void> {
+    if (!this.isReleased || !isFinished(this.#pod)) return;
+    for (const { id } of this.state.containers) await this.#effects.run({ do: "discard", id });
   }
 
   /** Other pods have ended or shrunk. */

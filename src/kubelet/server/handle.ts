@@ -78,6 +78,7 @@ export interface PodUsage {
   readonly uid: string;
   readonly startedMs: number;
   readonly usage?: Usage;
+  readonly processes?: number;
   readonly containers: readonly ContainerUsage[];
 }
 /** What a node and its pods use at one moment. */

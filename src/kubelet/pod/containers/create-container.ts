@@ -101,6 +101,7 @@ async function prepareContainer(deps: PodDeps, run: ContainerRun) {
     devices,
     memoryCapacity,
     seccompDir,
+    seccompDefault: deps.seccompDefault ?? false,
   });
 }
 
