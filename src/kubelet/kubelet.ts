@@ -10,7 +10,7 @@ import { podClaims } from "#kubelet/claims/pod-claims.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
 import { Nudge } from "#lib/async/nudge.ts";
-import { isAbort, runTogether } from "#lib/async/tasks.ts";
+import { isAbort, orAborted, runTogether } from "#lib/async/tasks.ts";
 import { type Random, systemRandom } from "#lib/data/random.ts";
 import type { Log } from "#lib/process/log.ts";
 import type { Change, Informers } from "#runtime/informer.ts";
@@ -92,6 +92,8 @@ export class Kubelet {
   readonly #tokens: ServiceAccountTokens;
   readonly #resources = new Nudge();
   #pressure: readonly Pressure[] = [];
+  /** Resolves when the pods of this node are known. */
+  readonly #podsKnown = Promise.withResolvers<void>();
   #resyncWanted = Promise.withResolvers<void>();
   #looksAgain = false;
 
@@ -186,6 +188,7 @@ export class Kubelet {
   async #watchPressure({ clock, log, events, nodeName }: PodDeps, signal: AbortSignal): Promise<void> {
     const { evictionHost: host } = this.#options;
     if (!host) return;
+    await orAborted(this.#podsKnown.promise, signal);
     const about = { kind: "Node", name: nodeName, uid: nodeName };
     const deps: EvictionDeps = {
       settings: this.#settings.eviction,
@@ -227,6 +230,7 @@ export class Kubelet {
           this.#resync(deps, pods, signal),
         );
         unsubscribe ??= this.#followPods(deps, pods, mirrors);
+        this.#podsKnown.resolve();
         await this.#untilResync(deps, signal);
       }
     } finally {
