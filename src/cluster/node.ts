@@ -159,6 +159,7 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
     claims: plugins.claims,
     staticPods: new StaticPods({ dir: staticPodDir ?? `${dataDir}/manifests`, nodeName, clock, log }),
     stats,
+    checkpointDir: `${dataDir}/checkpoints`,
     evictionHost: linuxEvictionHost({ ...measured, ...groups, podsGroup }),
     clusterDns: { servers: dnsServers.length > 0 ? dnsServers : [options.dnsAddress], domain: clusterDomain },
   });

@@ -7,6 +7,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { issueServingCertificate } from "#server/http/tls.ts";
 import { type Certificates, type Renewed } from "./certificates.ts";
+import type { KubeletConfig } from "./kubelet-config/load.ts";
 
 export interface ServeKubeletOptions {
   readonly nodeName: string;
@@ -15,14 +16,18 @@ export interface ServeKubeletOptions {
   readonly certificates: Certificates;
   readonly clock: Clock;
   readonly log: Log;
+  readonly kubelet?: KubeletConfig;
 }
+
+/** Where the machine keeps its logs. */
+const machineLogDir = "/var/log";
 
 /** The node's own server, under a certificate that is renewed while it runs. */
 export async function serveKubelet(
   options: ServeKubeletOptions,
   { machine, handle }: { readonly machine: Pick<Machine, "addresses" | "hostname">; readonly handle: KubeletHandle },
 ): Promise<KubeletServer> {
-  const { certificates, clock, log, kubeletPort, nodeName, client } = options;
+  const { certificates, clock, log, kubeletPort, nodeName, client, kubelet } = options;
   const subject = { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] };
   const hosts = [...machine.addresses, machine.hostname, "127.0.0.1"];
   const certificate = certificates.issue((pki) => issueServingCertificate(pki, clock, { subject, hosts }));
@@ -32,6 +37,8 @@ export async function serveKubelet(
     host: "0.0.0.0",
     handle,
     access: nodeAccess(nodeName, clock, client),
+    ...(kubelet ? { configuration: kubelet.configuration, showsContainers: kubelet.settings.showsContainers } : {}),
+    logDir: kubelet?.settings.showsMachineLogs ? machineLogDir : undefined,
     clock,
     log,
   });

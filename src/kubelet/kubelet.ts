@@ -15,6 +15,7 @@ import { type Random, systemRandom } from "#lib/data/random.ts";
 import type { Log } from "#lib/process/log.ts";
 import type { Change, Informers } from "#runtime/informer.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
+import { checkpointFile } from "./checkpoint-file.ts";
 import { ReferencedObjects } from "./config/referenced-objects.ts";
 import { defaultSettings, type KubeletSettings } from "./config/settings.ts";
 import { type EvictionDeps, type EvictionHost, runEviction } from "./eviction/eviction.ts";
@@ -80,6 +81,8 @@ export interface KubeletOptions {
   /** Measures the machine; without it, the node is never under pressure. */
   readonly evictionHost?: EvictionHost;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
+  /** Where the state of containers is saved on request. */
+  readonly checkpointDir?: string;
 }
 
 /** Runs the pods that are bound to one node. */
@@ -91,6 +94,7 @@ export class Kubelet {
   readonly #pods: NodePods;
   readonly #tokens: ServiceAccountTokens;
   readonly #resources = new Nudge();
+  readonly #evictions = new Map<string, number>();
   #pressure: readonly Pressure[] = [];
   /** Resolves when the pods of this node are known. */
   readonly #podsKnown = Promise.withResolvers<void>();
@@ -119,6 +123,8 @@ export class Kubelet {
       runtime,
       workers: () => this.#pods.workers,
       stats: options.stats ?? (async () => this.#noStats()),
+      evictions: () => this.#evictions,
+      checkpointFile: (ref, container) => checkpointFile(options, ref, container),
       whenEnded: (id) => this.#pods.whenEnded(id),
     });
   }
@@ -197,7 +203,10 @@ export class Kubelet {
       log,
       pods: () => this.#pods.workers.map(({ pod }) => pod),
       removeDeadContainers: () => this.#pods.removeDeadContainers(),
-      evict: (uid, why) => void this.evictPod(uid, why),
+      evict: (uid, why, cause) => {
+        this.#evictions.set(cause, (this.#evictions.get(cause) ?? 0) + 1);
+        this.evictPod(uid, why);
+      },
       isCleanedUp: (uid) => this.#pods.isCleanedUp(uid),
       conditionsChanged: (conditions) => {
         this.#pressure = conditions;

@@ -43,7 +43,7 @@ export interface EvictionDeps {
   pods(): readonly Pod[];
   /** Removes the containers of pods that have ended. */
   removeDeadContainers(signal: AbortSignal): Promise<void>;
-  evict(uid: string, eviction: Eviction): void;
+  evict(uid: string, eviction: Eviction, cause: Signal): void;
   /** Whether an evicted pod no longer uses anything. */
   isCleanedUp(uid: string): boolean;
   conditionsChanged(conditions: readonly Pressure[]): void;
@@ -157,7 +157,7 @@ class Evictor {
       return undefined;
     }
     const message = evictionMessage(pod, useOf(pod), cause);
-    evict(pod.metadata.uid, { message, graceMs: this.#graceOf(pod, worst), isDisruption: true });
+    evict(pod.metadata.uid, { message, graceMs: this.#graceOf(pod, worst), isDisruption: true }, worst.signal);
     return pod;
   }
 

@@ -2,7 +2,7 @@ import { isFinished } from "#api/core/pod/pod-state.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { podFullName } from "#kubelet/config/runtime-labels.ts";
 import type { Rejection } from "#kubelet/node/admit.ts";
-import type { PodProbes } from "#kubelet/probes/pod-probes.ts";
+import type { PodProbes, ProbeCount } from "#kubelet/probes/pod-probes.ts";
 import type { Container } from "#kubelet/runtime/runtime.ts";
 import { withDeadline } from "#lib/async/deadline.ts";
 import { isAbort, neverAborted } from "#lib/async/tasks.ts";
@@ -111,6 +111,9 @@ export class PodWorker {
   }
   get state(): PodState {
     return this.#facts.records.state;
+  }
+  get probeCounts(): Iterable<ProbeCount> {
+    return this.#probes.counts;
   }
   /** Whether it has ended and uses nothing of the node but the space of its logs. */
   get isReleased(): boolean {
