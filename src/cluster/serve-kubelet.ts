@@ -37,7 +37,12 @@ export async function serveKubelet(
     host: "0.0.0.0",
     handle,
     access: nodeAccess(nodeName, clock, client),
-    ...(kubelet ? { configuration: kubelet.configuration, showsContainers: kubelet.settings.showsContainers } : {}),
+    ...(kubelet
+      ? {
+          configuration: { ...kubelet.configuration, port: kubeletPort },
+          showsContainers: kubelet.settings.showsContainers,
+        }
+      : {}),
     logDir: kubelet?.settings.showsMachineLogs ? machineLogDir : undefined,
     clock,
     log,
