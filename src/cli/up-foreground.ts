@@ -48,7 +48,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   const log = limitedLog(logWriter(dataDir), { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const base = { clock: systemClock, log, random: systemRandom };
   if (!raisePriority()) log.warn("pods may slow down the API server: raising its priority needs CAP_SYS_NICE");
-  const signal = shutdownSignal();
+  const { signal, beforeEnd } = endAfter(shutdownSignal());
   const kubelet = await loadKubeletConfig(kubeletConfigFile(values));
   const sinceMs = systemClock.now();
   await using plane = await startControlPlane({
@@ -67,7 +67,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   try {
     await runTogether(signal, [
       (ended) => plane.run(ended),
-      (ended) => runNode({ ...base, ...nodeOptions(values, plane), kubelet, progress }, ended),
+      (ended) => runNode({ ...base, ...nodeOptions(values, plane), kubelet, beforeEnd, progress }, ended),
       (ended) => reportReady(plane, nodeName, { progress, sinceMs, signal: ended }),
       (ended) => giveBackMemory({ clock: systemClock }, ended),
     ]);
@@ -75,6 +75,18 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     if (!isAbort(error, signal)) throw error;
   }
   return 0;
+}
+
+/** A signal that fires after the first one, when what has to happen before the end is done. */
+function endAfter(asked: AbortSignal) {
+  const ending = new AbortController();
+  let work = (): Promise<void> => Promise.resolve();
+  const end = () => ending.abort(asked.reason);
+  asked.addEventListener("abort", () => void work().then(end, end), { once: true });
+  const beforeEnd = (wanted: () => Promise<void>): void => {
+    work = wanted;
+  };
+  return { signal: ending.signal, beforeEnd };
 }
 
 /** In the background, standard error is the log file in the data directory, and its size must stay bounded. */

@@ -9,6 +9,7 @@ import { type Containerd, startContainerd } from "#kubelet/containerd/containerd
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { linuxEvictionHost } from "#kubelet/eviction/linux-eviction-host.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
+import { busyboxImageName, collectImages, createImageGc } from "#kubelet/images/collect-images.ts";
 import type { ImageGc } from "#kubelet/images/image-gc.ts";
 import { ensurePauseImage, type ImportDeps, importImage, pauseImageName } from "#kubelet/images/import.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
@@ -26,6 +27,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { runTogether } from "#lib/async/tasks.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { rotateLogFile } from "#lib/process/log-file.ts";
+import { isMachineStopping } from "#lib/process/machine-stopping.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { volumeDirectories } from "#provisioner/directories.ts";
 import { runProvisioner } from "#provisioner/provisioner.ts";
@@ -34,7 +36,6 @@ import { runProxy } from "#proxy/proxy.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type Certificates } from "./certificates.ts";
-import { busyboxImageName, collectImages, createImageGc } from "./collect-images.ts";
 import type { KubeletConfig } from "./kubelet-config/load.ts";
 import { nodeNames } from "./node-names.ts";
 import { serveKubelet } from "./serve-kubelet.ts";
@@ -60,6 +61,8 @@ export interface NodeOptions {
   readonly kubelet: KubeletConfig;
   readonly clock: Clock;
   readonly log: Log;
+  /** Called once, with what ends the pods before the machine shuts down. */
+  beforeEnd?(endPods: () => Promise<void>): void;
   /** Reports a completed step to the command that waits. */
   progress(step: string): void;
 }
@@ -80,6 +83,9 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   const pods = () => kubelet.handle.pods();
   const unused = createImageGc({ ...options, runtime, policy: options.kubelet.settings.imageGc, pods });
   const kubelet: Kubelet = await openKubelet(options, { containerd, machine, runtime, images, unused, plugins, guard });
+  options.beforeEnd?.(async () => {
+    if (await isMachineStopping()) await kubelet.shutDown();
+  });
   await using _server = await serveKubelet(options, { machine, handle: kubelet.handle });
   await runTogether(signal, [
     () => containerd.supervised,

@@ -17,7 +17,7 @@ import type { Change, Informers } from "#runtime/informer.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { checkpointFile } from "./checkpoint-file.ts";
 import { ReferencedObjects } from "./config/referenced-objects.ts";
-import { defaultSettings, type KubeletSettings } from "./config/settings.ts";
+import { servicesFor } from "./config/services-for.ts";
 import { type EvictionDeps, type EvictionHost, runEviction } from "./eviction/eviction.ts";
 import type { Pressure } from "./eviction/signals.ts";
 import { createHandle } from "./handle.ts";
@@ -28,6 +28,7 @@ import { runLogRotation } from "./logs/log-rotation.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
 import { admitResize } from "./node/admit.ts";
 import type { Devices } from "./node/admit-devices.ts";
+import { endPods } from "./node/end-pods.ts";
 import { runLease } from "./node/lease.ts";
 import type { Machine } from "./node/machine.ts";
 import { runNode } from "./node/node.ts";
@@ -41,10 +42,10 @@ import type { DeviceCount } from "./resources/devices.ts";
 import type { StorageEviction } from "./resources/storage-limits.ts";
 import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
+import { defaultSettings, type KubeletSettings } from "./settings.ts";
 import { Mirrors } from "./static/mirrors.ts";
 import { mirrorOf, type StaticPods } from "./static/static-pods.ts";
-import { claimedVolume } from "./volumes/claimed-volume.ts";
-import type { VolumeSources } from "./volumes/plugin.ts";
+import { volumeSources } from "./volume-sources.ts";
 import { ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
 
 export interface KubeletOptions {
@@ -100,6 +101,7 @@ export class Kubelet {
   readonly #podsKnown = Promise.withResolvers<void>();
   #resyncWanted = Promise.withResolvers<void>();
   #looksAgain = false;
+  #isShuttingDown = false;
 
   constructor(options: KubeletOptions) {
     this.#options = options;
@@ -116,6 +118,7 @@ export class Kubelet {
       devices,
       log,
       pressure: () => this.#pressure,
+      isShuttingDown: () => this.#isShuttingDown,
       finished,
     });
     this.handle = createHandle({
@@ -137,6 +140,18 @@ export class Kubelet {
   /** The node's resources have changed, so its status is reported soon. */
   resourcesChanged(): void {
     this.#resources.give();
+  }
+
+  /** The machine shuts down: no pod starts any more, and those that run end within the configured times. */
+  async shutDown(): Promise<void> {
+    const { clock } = this.#options;
+    const { shutdown: graces } = this.#settings;
+    if (graces.length === 0) return;
+    this.#isShuttingDown = true;
+    this.resourcesChanged();
+    const pods = () => this.#pods.workers.map(({ pod }) => pod);
+    const evict = (uid: string, why: Eviction) => void this.evictPod(uid, why);
+    await endPods({ clock, graces, pods, evict, isCleanedUp: (uid) => this.#pods.isCleanedUp(uid) });
   }
 
   /** Runs until the signal. The pods continue without it. */
@@ -313,22 +328,9 @@ export class Kubelet {
       services: (namespace) => servicesFor(services, namespace),
       admitResize: (pod) => admitResize(pod, this.#pods.roomFor(pod.metadata.uid)),
       runtimeHandler: async (name) => (await options.client.get(RuntimeClass, { name })).handler,
-      sourcesFor: (uid) => this.#sourcesFor(uid, objects),
+      sourcesFor: (uid) => volumeSources({ ...options, tokens: this.#tokens, objects }, uid),
       claimContainer: (id, uid) => this.#pods.claimContainer(id, uid),
       disclaimContainer: (id) => this.#pods.disclaimContainer(id),
-    };
-  }
-
-  #sourcesFor(uid: string, objects: ReferencedObjects): VolumeSources {
-    return {
-      configMap: (namespace, name) => objects.configMap(namespace, name, uid),
-      secret: (namespace, name) => objects.secret(namespace, name, uid),
-      serviceAccountToken: (pod, projection) => this.#tokens.get(pod, projection),
-      trustBundle: async () => undefined,
-      podCertificate: async () => {
-        throw new Error("pod certificates are not enabled");
-      },
-      claimedVolume: (pod, claim) => claimedVolume(this.#options, pod, claim),
     };
   }
 
@@ -343,7 +345,7 @@ export class Kubelet {
       checkMs = this.#settings.checkMs,
     } = this.#options;
     const { devices } = this.#options;
-    const pressure = () => this.#pressure;
+    const pressures = { pressure: () => this.#pressure, isShuttingDown: () => this.#isShuttingDown };
     const own = this.#options.informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
     const seen = () => own.get({ name: nodeName });
     const base = { nodeName, client, clock, log, events, runtime, machine, labels, taints, podCidrs, seen };
@@ -355,7 +357,7 @@ export class Kubelet {
       ...times,
       maxImages,
       kubeletPort,
-      pressure,
+      ...pressures,
       devices: () => devices?.counts() ?? noDevices,
       changed,
     };
@@ -382,12 +384,3 @@ interface PodInformer {
 const resyncMs = 300_000;
 const secondLookMs = 2000;
 const noDevices: ReadonlyMap<string, DeviceCount> = new Map();
-
-/** The services of the pod's namespace, and the API server's own. */
-function servicesFor(
-  services: { list(namespace?: string): Service[]; get(ref: { namespace: string; name: string }): Service | undefined },
-  namespace: string,
-): Service[] {
-  const api = services.get({ namespace: "default", name: "kubernetes" });
-  return api && namespace !== "default" ? [...services.list(namespace), api] : services.list(namespace);
-}

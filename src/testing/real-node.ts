@@ -9,7 +9,7 @@ import { ignoreNotFound, notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import type { KubeletSettings } from "#kubelet/config/settings.ts";
+import type { KubeletSettings } from "#kubelet/settings.ts";
 import { type Containerd, startContainerd, stopContainerd } from "#kubelet/containerd/containerd.ts";
 import { nodeId } from "#kubelet/containerd/paths.ts";
 import { linuxEvictionHost } from "#kubelet/eviction/linux-eviction-host.ts";

@@ -1,7 +1,7 @@
 import { addQuantities, quantityOf, quantityValue } from "#api/meta/quantity.ts";
-import { defaultSettings, type KubeletSettings } from "#kubelet/config/settings.ts";
 import { createThresholds, defaultEvictionHard } from "#kubelet/eviction/thresholds.ts";
 import { planShutdownGrace } from "#kubelet/node/plan-shutdown.ts";
+import { defaultSettings, type KubeletSettings } from "#kubelet/settings.ts";
 import { parseDuration } from "#schema/duration.ts";
 import type { KubeletConfiguration } from "./configuration.ts";
 import { parseCpuSet } from "./cpu-set.ts";

@@ -1,4 +1,4 @@
-import { defaultSettings, type KubeletSettings } from "#kubelet/config/settings.ts";
+import { defaultSettings, type KubeletSettings } from "#kubelet/settings.ts";
 import { equal } from "#lib/data/equal.ts";
 import { parseConfig, readConfigFile } from "#server/config/config-file.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "./configuration.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Node } from "#api/core/node.ts";
 import type { Pod } from "#api/core/pod.ts";
-import { defaultSettings } from "#kubelet/config/settings.ts";
+import { defaultSettings } from "#kubelet/settings.ts";
 import { realNodeName, shellContainer, startRealNode, waitForEnd } from "#testing/real-node.ts";
 import { createThresholds } from "./thresholds.ts";
 

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
-import type { Eviction } from "#kubelet/pod/plan/life.ts";
 import { build } from "#testing/build.ts";
 import { testLog } from "#testing/test-log.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { runEviction } from "./eviction.ts";
+import { type PodEnd, runEviction } from "./eviction.ts";
 import type { PodUse } from "./rank-pods.ts";
 import type { Signal } from "./signals.ts";
 import { createThresholds } from "./thresholds.ts";
@@ -69,7 +68,7 @@ function setUp({ priorities = {} as Readonly<Record<string, number>>, soft = fal
           },
           pods: () => [...uses.keys()].map(podOf),
           removeDeadContainers: async () => void told.push("containers"),
-          evict: (uid: string, { message, graceMs }: Eviction) => {
+          evict: (uid: string, { message, graceMs }: PodEnd) => {
             told.push(`evict ${uid} ${graceMs} ${message}`.trim());
             uses.delete(uid);
           },

@@ -1,7 +1,6 @@
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { isCriticalPod } from "#kubelet/config/critical-pod.ts";
-import type { Eviction } from "#kubelet/pod/plan/life.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { isAbort } from "#lib/async/tasks.ts";
 import type { Log } from "#lib/process/log.ts";
@@ -34,6 +33,13 @@ export interface EvictionHost {
   removeUnusedImages(signal: AbortSignal): Promise<void>;
 }
 
+/** How a pod ends. */
+export interface PodEnd {
+  readonly message: string;
+  readonly graceMs: number;
+  readonly isDisruption: boolean;
+}
+
 export interface EvictionDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -43,7 +49,7 @@ export interface EvictionDeps {
   pods(): readonly Pod[];
   /** Removes the containers of pods that have ended. */
   removeDeadContainers(signal: AbortSignal): Promise<void>;
-  evict(uid: string, eviction: Eviction, cause: Signal): void;
+  evict(uid: string, end: PodEnd, cause: Signal): void;
   /** Whether an evicted pod no longer uses anything. */
   isCleanedUp(uid: string): boolean;
   conditionsChanged(conditions: readonly Pressure[]): void;

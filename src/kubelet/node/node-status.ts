@@ -15,6 +15,7 @@ export interface NodeStatusInput {
   readonly runtimeConditions: readonly RuntimeCondition[];
   /** The conditions of pressure that are true. */
   readonly pressure: readonly Pressure[];
+  readonly isShuttingDown?: boolean;
   readonly images: readonly Image[];
   /** How many of them are shown. */
   readonly maxImages?: number;
@@ -79,7 +80,7 @@ function conditionsOf(input: NodeStatusInput): NodeCondition[] {
     isUnder("PIDPressure")
       ? draft("PIDPressure", "True", "KubeletHasInsufficientPID", "kubelet has insufficient PID available")
       : draft("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    readyOf(input.runtimeConditions),
+    readyOf(input.runtimeConditions, input.isShuttingDown ?? false),
   ];
   const before = input.previous.conditions ?? [];
   const own = new Set(drafts.map(({ type }) => type));
@@ -99,7 +100,7 @@ const draft = (type: string, status: string, reason: string, message: string): D
   message,
 });
 
-function readyOf(conditions: readonly RuntimeCondition[]): Draft {
+function readyOf(conditions: readonly RuntimeCondition[], isShuttingDown: boolean): Draft {
   const faults = conditions
     .filter(({ status }) => !status)
     .map(({ type, reason, message }) => {
@@ -107,6 +108,7 @@ function readyOf(conditions: readonly RuntimeCondition[]): Draft {
       return `${what}: ${type}=false reason:${reason} message:${message}`;
     });
   if (conditions.length === 0) faults.push("container runtime is down");
+  if (isShuttingDown) faults.push("node is shutting down");
   if (faults.length === 0) return draft("Ready", "True", "KubeletReady", "kubelet is posting ready status");
   const message = faults.length === 1 ? (faults[0] ?? "") : `[${faults.join(", ")}]`;
   return draft("Ready", "False", "KubeletNotReady", message);

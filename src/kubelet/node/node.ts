@@ -36,6 +36,7 @@ export interface NodeDeps {
   readonly maxImages: number;
   /** Which resources of the node run out. */
   pressure(): NodeStatusInput["pressure"];
+  isShuttingDown(): boolean;
   devices(): NodeStatusInput["devices"];
   /** Resolves when the next check should happen early. */
   changed(): Promise<void>;
@@ -96,6 +97,7 @@ async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: Ab
     images,
     maxImages,
     pressure: deps.pressure(),
+    isShuttingDown: deps.isShuttingDown(),
     devices: deps.devices(),
     previous,
     now: clock.now(),

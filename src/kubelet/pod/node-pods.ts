@@ -21,6 +21,7 @@ export interface NodePodsOptions {
   readonly log: Log;
   /** The conditions of pressure that the node has; none by default. */
   pressure?(): readonly Pressure[];
+  isShuttingDown?(): boolean;
   /** Called when nothing is left of a pod. */
   finished(uid: string): void;
 }
@@ -75,6 +76,9 @@ export class NodePods {
   }
 
   #admit(pod: Pod): Rejection | undefined {
+    if (this.#options.isShuttingDown?.()) {
+      return { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." };
+    }
     return pressureRejection(pod, this.#options.pressure?.() ?? []) ?? admitPod(pod, this.roomFor(pod.metadata.uid));
   }
 

@@ -1,10 +1,10 @@
 import type { Taint } from "#api/core/node.ts";
-import type { EvictionSettings } from "#kubelet/eviction/eviction.ts";
-import { createThresholds, defaultEvictionHard } from "#kubelet/eviction/thresholds.ts";
-import { defaultImageGcPolicy, type ImageGcPolicy } from "#kubelet/images/image-gc.ts";
-import type { PullLimits } from "#kubelet/images/puller.ts";
-import type { LogLimits } from "#kubelet/logs/log-rotation.ts";
-import type { ShutdownGrace } from "#kubelet/node/plan-shutdown.ts";
+import type { EvictionSettings } from "./eviction/eviction.ts";
+import { createThresholds, defaultEvictionHard } from "./eviction/thresholds.ts";
+import { defaultImageGcPolicy, type ImageGcPolicy } from "./images/image-gc.ts";
+import type { PullLimits } from "./images/puller.ts";
+import type { LogLimits } from "./logs/log-rotation.ts";
+import type { ShutdownGrace } from "./node/plan-shutdown.ts";
 
 /** How a node is run, as far as an administrator can choose it. */
 export interface KubeletSettings {

@@ -1,10 +1,10 @@
 import { statfs } from "node:fs/promises";
 import type { Pod } from "#api/core/pod.ts";
-import { ImageGc, type ImageGcPolicy } from "#kubelet/images/image-gc.ts";
-import { pauseImageName } from "#kubelet/images/import.ts";
 import type { ContainerRuntime } from "#kubelet/runtime/runtime.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
+import { ImageGc, type ImageGcPolicy } from "./image-gc.ts";
+import { pauseImageName } from "./import.ts";
 
 /** The image of the examples: Debian's busybox, packed by Orlop. */
 export const busyboxImageName = "orlop.dev/busybox:1";
