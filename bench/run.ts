@@ -29,6 +29,7 @@ const others: Record<string, (args: readonly string[]) => Promise<void>> = {
   gates: async (args) => (await import("./gates.ts")).runGates(args),
   "pod-churn": async (args) => (await import("./pod-churn.ts")).runPodChurn(args),
   "idle-workloads": async (args) => (await import("./idle-workloads.ts")).runIdleWorkloads(args),
+  "scheduler-perf": async (args) => (await import("./scheduler-perf/run.ts")).runSchedulerPerf(args),
   soak: async (args) => (await import("./soak.ts")).runSoak(args),
   workloads: async (args) => (await import("./workloads.ts")).runWorkloads(args),
 };

@@ -87,5 +87,10 @@ export const refused: Readonly<Record<string, readonly [source: string, message:
   ],
   "a text that is too long": [`'${"a".repeat(100_000)}'`, /code point size exceeds limit/],
   "a pattern that is too large": [`'a'.matches('${"a{1000}".repeat(100)}')`, /invalid matches argument/],
+  "many patterns that are large together": [
+    `[${Array.from({ length: 1500 }, (_, index) => `'a'.matches('a{500}${index}')`).join()}]`,
+    /the patterns of the expression are too large together/,
+  ],
+  "characters that are no tokens": ["$".repeat(99_999), /token recognition error at: '\$'/],
   "many wrong names": [`[${"y,".repeat(5000)}y]`, /more errors were truncated/],
 };

@@ -10,6 +10,8 @@ const ours = [
   "device-plugins",
   "dra_manager_state.json",
   "dra_manager_state.json.new",
+  "join.json",
+  "join.json.new",
   "kubeconfig",
   "logs",
   "memory",

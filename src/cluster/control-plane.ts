@@ -33,6 +33,7 @@ import { Certificates, type Renewed } from "./certificates.ts";
 import { type ControllerSettings, controllersTask, controllersThatRun } from "./controllers-task.ts";
 import { electing } from "./elect.ts";
 import { controllerManagerUser, schedulerUser } from "./identities.ts";
+import { publishJoin } from "./join/publish-join.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
@@ -49,6 +50,8 @@ export interface ControlPlaneOptions {
   readonly serviceCidr?: string;
   /** The range from which nodes get their pod ranges; 10.244.0.0/16 by default. */
   readonly clusterCidr?: string;
+  /** The address at which pods and other machines reach the server; by default the machine's first one. */
+  readonly address?: string | undefined;
   /** Names and addresses, besides the usual ones, under which clients reach the server. */
   readonly hosts?: readonly string[];
   /** What is recorded about requests; by default, nothing. */
@@ -121,7 +124,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const announced = ["start-kubernetes-service-cidr-controller", "bootstrap-controller"].map((n) => api.health.step(n));
   const listening = opened.use(await listenFor(options, { api, certificates, security }));
   const url = urlOf(options, listening.port);
-  await announce(options, { api, port: listening.port });
+  await announce(options, { api, certificates, port: listening.port });
   for (const done of announced) done();
   const kubeconfigPath = await keepKubeconfig(options, { certificates, url });
   const held = opened.move();
@@ -268,17 +271,28 @@ export function serviceAddress([cidr = ""]: readonly string[], n: number): strin
 /** Publishes the API server as the service `kubernetes.default`, at an address that pods can reach. */
 async function announce(
   options: ControlPlaneOptions,
-  { api, port }: { api: AssembledServer; port: number },
+  { api, port, certificates }: Pick<Running, "api" | "port" | "certificates">,
 ): Promise<void> {
   const { clock, log } = options;
   await ensureDefaultServiceCidr(api.loopback, rangesOf(options).cidrs, { clock, log });
   const place = placeOf(options, port);
-  if (place) await ensureKubernetesService(api.loopback, place);
+  if (!place) return;
+  await ensureKubernetesService(api.loopback, place);
+  const { cidrs } = rangesOf(options);
+  const { clusterCidr = defaultClusterCidr } = options;
+  await publishJoin(api.loopback, {
+    server: `https://${hostInUrl(place.address)}:${port}`,
+    certificateAuthority: certificates.pki.authority.certificate,
+    network: { clusterCidr, serviceCidr: cidrs[0] ?? "", dnsAddress: serviceAddress(cidrs, 10) },
+  });
 }
+
+/** The range of pods, unless it is chosen. */
+const defaultClusterCidr = "10.244.0.0/16";
 
 /** undefined on a machine without a network. */
 function placeOf(options: ControlPlaneOptions, port: number): ServerPlace | undefined {
-  const address = primaryAddress();
+  const address = options.address ?? primaryAddress();
   return address ? { address, port, clusterIP: serviceAddress(rangesOf(options).cidrs, 1) } : undefined;
 }
 
@@ -298,7 +312,7 @@ const credentialsOf = ({ pki }: Certificates, { current }: Renewed) => ({
 function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
   const { dataDir, clock, log } = options;
   const hosts = () => ({
-    hosts: [...(options.hosts ?? []), ...[primaryAddress()].filter((address) => address !== undefined)],
+    hosts: [...(options.hosts ?? []), ...[options.address, primaryAddress()].filter((one) => one !== undefined)],
     serviceAddress: serviceAddress(rangesOf(options).cidrs, 1),
   });
   return Certificates.open({ dir: path.join(dataDir, "pki"), clock, log, hosts });
@@ -325,7 +339,7 @@ const announceMs = 10_000;
 /** Repairs the objects by which pods find the server, whose address may change. */
 async function keepAnnounced(
   options: ControlPlaneOptions,
-  at: Pick<Running, "api" | "port">,
+  at: Pick<Running, "api" | "port" | "certificates">,
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
@@ -374,7 +388,7 @@ async function runComponents(
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), controllers),
     (ended) => certificates.run(ended),
-    (ended) => keepAnnounced(options, { api, port }, ended),
+    (ended) => keepAnnounced(options, { api, port, certificates }, ended),
     (ended) => registerOwnApis({ ...own, resources: api.resources, registered }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
     (ended) => runServiceRepair({ ...own, objects: api.objects, range: rangesOf(options).nodePorts }, ended),

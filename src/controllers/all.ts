@@ -14,6 +14,7 @@ import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts"
 import { cronJobController } from "./cron-job/cron-job.ts";
 import { daemonSetController } from "./daemon-set/daemon-set.ts";
 import { deploymentController } from "./deployment/deployment.ts";
+import { deviceTaintEvictionController } from "./devices/device-taint-eviction.ts";
 import { podClaimsController } from "./devices/pod-claims.ts";
 import { resourceClaimController } from "./devices/resource-claim.ts";
 import { disruptionController } from "./disruption/disruption.ts";
@@ -150,6 +151,7 @@ const storage: readonly Row[] = [
   ["ephemeral-volume-controller", "ephemeral-volume-controller", ephemeralVolumeController, "ephemeral_volume"],
   ["resourceclaim-controller", "resource-claim-controller", podClaimsController, "resource_claim"],
   ["resourceclaim-controller", "resource-claim-controller", resourceClaimController, "resource_claim"],
+  ["device-taint-eviction-controller", "device-taint-eviction-controller", deviceTaintEvictionController],
   ["persistentvolume-expander-controller", "expand-controller", volumeExpander, "volume_expand"],
   ["persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController],
   ["persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController],
@@ -204,6 +206,8 @@ export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOpti
 export async function runControllers(deps: ControllersDeps, signal: AbortSignal): Promise<void> {
   const { kinds = builtIn, remoteKinds = noRemoteKinds, clientFor } = deps;
   const runs = (controller: string): boolean => deps.runs?.(controller) ?? true;
+  // Accounts that may create a kind often may not list it. The user of upstream's informers may list every kind.
+  const reader = clientFor("kube-controller-manager");
   const collect = (stop: AbortSignal) =>
     runGarbageCollector({ ...deps, kinds, remoteKinds, client: clientFor("generic-garbage-collector") }, stop);
   await runTogether(signal, [
@@ -212,7 +216,7 @@ export async function runControllers(deps: ControllersDeps, signal: AbortSignal)
       .map(
         ([, account, factory, component = account]) =>
           (stop: AbortSignal) =>
-            runReconcilers([factory], { ...deps, client: clientFor(account), component }, stop),
+            runReconcilers([factory], { ...deps, client: clientFor(account), reader, component }, stop),
       ),
     ...(runs(collectorName) ? [collect] : []),
   ]);

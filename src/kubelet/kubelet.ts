@@ -21,7 +21,7 @@ import { servicesFor } from "./config/services-for.ts";
 import { type EvictionDeps, type EvictionHost, runEviction } from "./eviction/eviction.ts";
 import type { Pressure } from "./eviction/signals.ts";
 import { createHandle } from "./handle.ts";
-import { type PodHost, simulatedHost } from "./host/host.ts";
+import type { PodHost } from "./host/host.ts";
 import { ImagePuller } from "./images/puller.ts";
 import { insist } from "./insist.ts";
 import { runLogRotation } from "./logs/log-rotation.ts";
@@ -43,10 +43,11 @@ import type { StorageEviction } from "./resources/storage-limits.ts";
 import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
 import { defaultSettings, type KubeletSettings } from "./settings.ts";
+import { createSimulatedHost } from "./simulated-host.ts";
 import { Mirrors } from "./static/mirrors.ts";
 import { mirrorOf, type StaticPods } from "./static/static-pods.ts";
 import { volumeSources } from "./volume-sources.ts";
-import { ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
+import { type PodTokens, ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
 
 export interface KubeletOptions {
   readonly nodeName: string;
@@ -64,6 +65,8 @@ export interface KubeletOptions {
   /** What an administrator has chosen; upstream's defaults if absent. */
   readonly settings?: KubeletSettings;
   readonly puller?: ImagePuller;
+  /** Where pods get their tokens; from the API server by default. */
+  readonly tokens?: PodTokens;
   /** What device plugins offer; none by default. */
   readonly devices?: Devices;
   /** Drivers of devices; default: none, and pods with claims run without them. */
@@ -93,7 +96,7 @@ export class Kubelet {
   readonly #options: KubeletOptions;
   readonly #settings: KubeletSettings;
   readonly #pods: NodePods;
-  readonly #tokens: ServiceAccountTokens;
+  readonly #tokens: PodTokens;
   readonly #resources = new Nudge();
   readonly #evictions = new Map<string, number>();
   #pressure: readonly Pressure[] = [];
@@ -107,7 +110,8 @@ export class Kubelet {
     this.#options = options;
     this.#settings = options.settings ?? defaultSettings;
     const { nodeName, runtime, machine, devices, client, clock, log, staticPods } = options;
-    this.#tokens = new ServiceAccountTokens({ client, clock, random: options.random ?? systemRandom });
+    this.#tokens =
+      options.tokens ?? new ServiceAccountTokens({ client, clock, random: options.random ?? systemRandom });
     const finished = (uid: string) => {
       this.#tokens.forgetPod(uid);
       staticPods?.finished(uid);
@@ -164,6 +168,7 @@ export class Kubelet {
       const deps = this.#podDeps(version, events, objects);
       let nodeUid: string | undefined;
       const mirrors = this.#createMirrors(() => nodeUid);
+      const isReal = !deps.host.isSimulated;
       const registered = ({ metadata }: Node) => {
         nodeUid = metadata.uid;
         mirrors?.wake();
@@ -177,8 +182,8 @@ export class Kubelet {
         ...(mirrors ? [(stop: AbortSignal) => mirrors.run(stop)] : []),
         ...(staticPods ? [(stop: AbortSignal) => staticPods.run(stop)] : []),
         // Simulated pods write no logs or files.
-        ...(this.#options.host ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
-        ...(this.#options.host ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
+        ...(isReal ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
+        ...(isReal ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
         ...(this.#options.evictionHost ? [(stop: AbortSignal) => this.#watchPressure(deps, stop)] : []),
       ]);
     } catch (error) {
@@ -315,7 +320,7 @@ export class Kubelet {
       events,
       runtime,
       runtimeName: version.name,
-      host: options.host ?? simulatedHost,
+      host: options.host ?? createSimulatedHost({ clock, allocatable: machine.allocatable }),
       puller: options.puller ?? new ImagePuller({ runtime, clock, limits: this.#settings.pulls }),
       devices: options.devices,
       claims: options.claims && podClaims(options.claims, client),

@@ -1,10 +1,10 @@
 import type { ReferencedObjects } from "./config/referenced-objects.ts";
 import { type ClaimDeps, claimedVolume } from "./volumes/claimed-volume.ts";
 import type { VolumeSources } from "./volumes/plugin.ts";
-import type { ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
+import type { PodTokens } from "./volumes/written/service-account-tokens.ts";
 
 export interface SourceDeps extends ClaimDeps {
-  readonly tokens: ServiceAccountTokens;
+  readonly tokens: PodTokens;
   readonly objects: ReferencedObjects;
 }
 

@@ -5,6 +5,8 @@ import { type Across, type PluginScores } from "./across.ts";
 import { type PluginRejection, type Rejections } from "./explain.ts";
 import { type SchedulerPlugin } from "./framework.ts";
 import { type Choice, Judge, largestAt } from "./judge.ts";
+import { Largest } from "./scoring/largest.ts";
+import { bestOf } from "./seeing/best-scores.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
 /** Which nodes are enough. */
@@ -34,6 +36,7 @@ export class PodClass {
   #versions = new Float64Array(0);
   #rejections: (PluginRejection | undefined)[] = [];
   #plain = new Float64Array(0);
+  readonly #largest = new Largest();
   #rows: Float64Array[] = [];
   /** The number of scores in each row that are not 0. */
   #nonZero: number[] = [];
@@ -83,16 +86,22 @@ export class PodClass {
 
   /** The best nodes and what each plugin gave them. Slower than a choice. */
   bestScores(pod: Pod, across: Across | undefined, count: number): readonly NodeScore[] {
-    const infos = this.#snapshot.nodes.filter(({ slot }) => (this.#plain[slot] ?? -1) >= 0 && !across?.filter(slot));
-    const slots = Int32Array.from(infos, ({ slot }) => slot);
-    const totals = this.#totalsOf(slots);
-    across?.addScores(slots, totals);
-    const best = [...infos.keys()].sort((a, b) => (totals[b] ?? 0) - (totals[a] ?? 0)).slice(0, count);
+    const infos: NodeInfo[] = [];
+    const slots = new Int32Array(this.#feasible);
+    for (const info of this.#snapshot.nodes) {
+      if ((this.#plain[info.slot] ?? -1) < 0 || across?.filter(info.slot)) continue;
+      slots[infos.length] = info.slot;
+      infos.push(info);
+    }
+    const among = slots.subarray(0, infos.length);
+    const totals = this.#totalsOf(among);
+    across?.addScores(among, totals);
+    const best = bestOf(totals, count);
     const plain = this.#judge.plainScores(
       pod,
       best.flatMap((at) => infos[at] ?? []),
     );
-    const compared = [...this.#normalizedBy(slots), ...(across?.scoresBy(slots) ?? [])];
+    const compared = [...this.#normalizedBy(among), ...(across?.scoresBy(among) ?? [])];
     return best.map((at, place) => {
       const parts = [
         ...plain.map(({ plugin, scores }) => [plugin, scores[place] ?? 0] as const),
@@ -104,9 +113,10 @@ export class PodClass {
 
   #normalizedBy(slots: Int32Array): PluginScores[] {
     return this.#judge.normalized.map(({ plugin, weight }, row) => {
-      const scores = Float64Array.from(slots, (slot) => this.#rows[row]?.[slot] ?? 0);
+      const scores = this.#rowAt(row, slots);
       plugin.normalize?.(scores);
-      return { plugin: plugin.name, scores: scores.map((score) => score * weight) };
+      for (let at = 0; at < scores.length; at++) scores[at] = weight * (scores[at] ?? 0);
+      return { plugin: plugin.name, scores };
     });
   }
 
@@ -142,10 +152,11 @@ export class PodClass {
   /** The best of the feasible nodes; among equal ones each with the same probability. */
   choose(random: Random): Choice | undefined {
     if (this.#feasible === 0) return undefined;
-    const totals = this.#nonZero.some((count) => count > 0) ? this.#normalizedTotals() : this.#plain;
-    const slot = largestAt(totals, random);
+    const isPlain = this.#nonZero.every((count) => count === 0);
+    const totals = isPlain ? this.#plain : this.#normalizedTotals();
+    const slot = isPlain ? this.#largest.pick(totals, random) : largestAt(totals, random);
     const info = this.#snapshot.at(slot);
-    const score = (totals[slot] ?? 0) + (totals === this.#plain ? this.#scoreOfZeros() : 0);
+    const score = (totals[slot] ?? 0) + (isPlain ? this.#scoreOfZeros() : 0);
     return info && { info, score, feasible: this.#feasible };
   }
 
@@ -175,6 +186,7 @@ export class PodClass {
   #judgeAll(pod: Pod): void {
     const before = this.#plain;
     this.#plain = new Float64Array(before.length).fill(-1);
+    this.#largest.touchAll();
     this.#feasible = 0;
     this.#lastRejections = undefined;
     for (const info of this.#snapshot.nodes) {
@@ -199,6 +211,7 @@ export class PodClass {
     const fits = info.node !== undefined && !rejection;
     this.#feasible += (fits ? 1 : 0) - ((plain[slot] ?? -1) >= 0 ? 1 : 0);
     plain[slot] = fits ? this.#judge.plainScore(pod, info) : -1;
+    this.#largest.touch(slot);
     const { normalized } = this.#judge;
     for (let at = 0; at < normalized.length; at++) {
       const scorer = normalized[at];
@@ -241,13 +254,18 @@ export class PodClass {
     const totals = new Float64Array(slots.length);
     for (let at = 0; at < slots.length; at++) totals[at] = this.#plain[slots[at] ?? 0] ?? 0;
     this.#judge.normalized.forEach(({ plugin, weight }, row) => {
-      const scores = new Float64Array(slots.length);
-      const known = this.#rows[row];
-      for (let at = 0; at < slots.length; at++) scores[at] = known?.[slots[at] ?? 0] ?? 0;
+      const scores = this.#rowAt(row, slots);
       plugin.normalize?.(scores);
       for (let at = 0; at < slots.length; at++) totals[at] = (totals[at] ?? 0) + weight * (scores[at] ?? 0);
     });
     return totals;
+  }
+
+  #rowAt(row: number, slots: Int32Array): Float64Array {
+    const scores = new Float64Array(slots.length);
+    const known = this.#rows[row];
+    for (let at = 0; at < slots.length; at++) scores[at] = known?.[slots[at] ?? 0] ?? 0;
+    return scores;
   }
 
   #grow(slots: number): void {
@@ -256,6 +274,7 @@ export class PodClass {
     const size = Math.max(slots, length + (length >> 2));
     this.#versions = grown(this.#versions, size, -1);
     this.#plain = grown(this.#plain, size, -1);
+    this.#largest.touchAll();
     this.#rows = this.#rows.map((row) => grown(row, size, 0));
   }
 }

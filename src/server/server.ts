@@ -50,6 +50,8 @@ export interface ServerDeps extends DispatchDeps {
   readonly deadlines: Deadlines;
   /** Records requests; by default, none are recorded. */
   readonly audit?: ServerAudit | undefined;
+  /** Called with every request before anything else; what it throws is the answer. For tests; default: nothing. */
+  intercept?: ((request: ApiRequest) => ApiRequest | Promise<ApiRequest>) | undefined;
   /** The trace that made a revision. */
   traceOf?(revision: number): Trace | undefined;
 }
@@ -108,7 +110,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
     async handle(request) {
       let context: Context | undefined;
       try {
-        context = contextOf(request, deps);
+        context = contextOf(deps.intercept ? await deps.intercept(request) : request, deps);
         const answer = await handleIn(context);
         const made = answer.type === "deferred" ? await answer.read() : answer;
         return deps.audit ? await deps.audit.handle(context, made) : made;
@@ -121,7 +123,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
     async serve(request) {
       let context: Context | undefined;
       try {
-        context = contextOf(request, deps);
+        context = contextOf(deps.intercept ? await deps.intercept(request) : request, deps);
         // Before anything is done: a client that cannot read the response must not have caused a change.
         if (isNegotiated(context, deps)) checkReadable(context, deps);
         const timeoutMs = deps.deadlines.timeoutOf(context);

@@ -210,4 +210,6 @@ export interface AdmissionChange {
   readonly by: string;
   /** `spec.replicas: 2 → 3`. */
   readonly changes: readonly string[];
+  /** Of a policy; "" for a webhook. */
+  readonly expression: string;
 }

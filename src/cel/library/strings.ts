@@ -101,7 +101,7 @@ function splitCharacters(meter: Meter, text: string, most: number): Value {
 }
 
 /** Joining a text takes as long as writing so many characters. */
-const joinedPart = 48;
+const joinedPart = 100;
 
 function join(meter: Meter, list: ListValue, separator: string): Value {
   const parts: string[] = [];

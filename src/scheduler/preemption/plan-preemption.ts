@@ -122,18 +122,29 @@ function victimsOn(deps: PreemptionDeps, preemptor: Nominated, info: NodeInfo): 
   const lower = Array.from(info.pods, ([key, pod]) => ({ key, pod })).filter(({ pod }) => priorityOf(pod) < priority);
   if (lower.length === 0) return noVictims;
   using node = new WhatIf(plugins, snapshot, preemptor.pod, info);
-  for (const { key, pod } of deps.nominations.rivals(info.name, preemptor.key, priority)) node.add(key, pod);
+  const rivals = deps.nominations.rivals(info.name, preemptor.key, priority);
+  for (const { key, pod } of rivals) node.add(key, pod);
   for (const { key, pod } of lower) node.remove(key, pod);
-  const rejection = node.rejection();
+  const rejection = rejectionBeside(node, rivals);
   if (rejection) return rejection;
   const { breaking, allowed } = splitByBudget(lower.toSorted(moreImportant), budgets);
   const mustEnd = ({ key, pod }: Nominated): boolean => {
     node.add(key, pod);
-    if (!node.rejection()) return false;
+    if (!rejectionBeside(node, rivals)) return false;
     node.remove(key, pod);
     return true;
   };
   const broken = breaking.filter(mustEnd);
   const victims = [...broken, ...allowed.filter(mustEnd)].sort(moreImportant);
   return victims.length > 0 ? { node: info.name, victims, broken: broken.length } : noVictims;
+}
+
+/** It must fit beside the rivals, which are on the node, and also without them, because they may never come. */
+function rejectionBeside(node: WhatIf, rivals: readonly Nominated[]): Rejection | undefined {
+  const rejection = node.rejection();
+  if (rejection || rivals.length === 0) return rejection;
+  for (const { key, pod } of rivals) node.remove(key, pod);
+  const without = node.rejection();
+  for (const { key, pod } of rivals) node.add(key, pod);
+  return without;
 }
