@@ -11,6 +11,8 @@ const declared = declareSchema(
     properties: {
       texts: { type: "array", items: { type: "string" } },
       numbers: { type: "array", items: { type: "integer" } },
+      labels: { type: "object", additionalProperties: { type: "string" } },
+      content: { type: "string", format: "byte" },
     },
   },
   "self",
@@ -20,6 +22,8 @@ const count = 100_000;
 const data = {
   texts: Array.from({ length: count }, (_, index) => `text${index}`),
   numbers: Array.from({ length: count }, (_, index) => index),
+  labels: Object.fromEntries(Array.from({ length: count / 2 }, (_, index) => [`key${index}`, ""])),
+  content: "AAAA".repeat(count),
 };
 export const environment = kubernetesEnvironment().extend({
   libraries: [bindingLibrary],
@@ -65,6 +69,11 @@ export const stopped: Readonly<Record<string, string>> = {
   "a pattern for every element": "self.texts.exists(x, x.matches(x + '[a-z]{900}'))",
   "a large pattern for a long text": "self.texts.join('').matches('[a-z0-9]{900}z')",
   "matches that look ahead to the end": "self.texts.join('a').findAll('a.*z|a').size() > 0",
+  "a long text that is no URL": "[self.texts.join('')].all(text, self.numbers.all(x, !isURL(text)))",
+  "counting a long text again": "[self.texts.join('')].all(text, self.numbers.all(x, text.size() > 0))",
+  "listing many keys again": "self.numbers.all(x, self.labels.exists(key, true))",
+  "decoding the same bytes again": "self.numbers.all(x, self.content.size() > 0)",
+  "copying a large map": "self.numbers.map(x, self.labels.transformMap(key, value, value)).size() > 0",
   "time zones that do not exist": "self.texts.exists(x, timestamp('2020-01-01T00:00:00Z').getHours(x) > 0)",
 };
 
