@@ -1,6 +1,7 @@
 import { type ControlPlane, startControlPlane } from "#cluster/control-plane.ts";
 import { dnsUser, ingressUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
 import { serviceAddress } from "#cluster/join/announce.ts";
+import { loadKubeletConfig } from "#cluster/kubelet-config/load.ts";
 import { openMachineLinks } from "#cluster/machines/machine-links.ts";
 import { type MachinesPlan, planMachines } from "#cluster/machines/plan-machines.ts";
 import { runNode } from "#cluster/node.ts";
@@ -14,6 +15,7 @@ import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type IngressValues, ingressPorts } from "./flags/ingress-flags.ts";
+import { type KubeletValues, kubeletConfigFile } from "./flags/kubelet-flags.ts";
 import { type ServerValues, serverOptions } from "./flags/server-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
@@ -21,7 +23,7 @@ import { logWriter, reportReady } from "./start/report-ready.ts";
 import { runMachines } from "./start/run-machines.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends ServerValues, IngressValues {
+export interface UpValues extends ServerValues, IngressValues, KubeletValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -52,7 +54,8 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   const log = limitedLog(logWriter(dataDir), { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const base = { clock: systemClock, log, random: systemRandom };
   if (!raisePriority()) log.warn("pods may slow down the API server: raising its priority needs CAP_SYS_NICE");
-  const signal = shutdownSignal();
+  const { signal, beforeEnd } = endAfter(shutdownSignal());
+  const kubelet = await loadKubeletConfig(kubeletConfigFile(values));
   const sinceMs = systemClock.now();
   const machines = machinesOf(values);
   if (machines) await openMachineLinks(machines);
@@ -75,7 +78,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   try {
     await runTogether(signal, [
       (ended) => plane.run(ended),
-      (ended) => runNode({ ...base, ...nodeOptions(values, plane), address, progress }, ended),
+      (ended) => runNode({ ...base, ...nodeOptions(values, plane), kubelet, beforeEnd, address, progress }, ended),
       (ended) => reportReady(plane.api.informers, names, { progress, sinceMs, signal: ended }),
       ...(machines
         ? [(ended: AbortSignal) => runMachines(machines, { plane, log, verbose: values.verbose }, ended)]
@@ -86,6 +89,18 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     if (!isAbort(error, signal)) throw error;
   }
   return isInterrupted(signal) ? 130 : 0;
+}
+
+/** A signal that fires after the first one, when what has to happen before the end is done. */
+function endAfter(asked: AbortSignal) {
+  const ending = new AbortController();
+  let work = (): Promise<void> => Promise.resolve();
+  const end = () => ending.abort(asked.reason);
+  asked.addEventListener("abort", () => void work().then(end, end), { once: true });
+  const beforeEnd = (wanted: () => Promise<void>): void => {
+    work = wanted;
+  };
+  return { signal: ending.signal, beforeEnd };
 }
 
 /** Further nodes on this machine, if there are any. */

@@ -1,4 +1,3 @@
-import { statfs } from "node:fs/promises";
 import { Node } from "#api/core/node.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { type Client } from "#client/client.ts";
@@ -8,13 +7,15 @@ import { ensureDnsService } from "#dns/dns-service.ts";
 import { hostUpstreams } from "#dns/upstream.ts";
 import { type Containerd, startContainerd } from "#kubelet/containerd/containerd.ts";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
+import { linuxEvictionHost } from "#kubelet/eviction/linux-eviction-host.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
-import { defaultImageGcPolicy, ImageGc } from "#kubelet/images/image-gc.ts";
+import { busyboxImageName, collectImages, createImageGc } from "#kubelet/images/collect-images.ts";
+import type { ImageGc } from "#kubelet/images/image-gc.ts";
 import { ensurePauseImage, type ImportDeps, importImage, pauseImageName } from "#kubelet/images/import.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { openLinuxHost } from "#kubelet/linux-host.ts";
 import { writeCniConfig } from "#kubelet/network/cni.ts";
-import { type Machine, readMachine } from "#kubelet/node/machine.ts";
+import { type Machine, podsMemoryBytes, readMachine } from "#kubelet/node/machine.ts";
 import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { protectFromOom } from "#kubelet/resources/oom.ts";
@@ -27,6 +28,7 @@ import { aborted, orAborted, runTogether } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { rotateLogFile } from "#lib/process/log-file.ts";
+import { isMachineStopping } from "#lib/process/machine-stopping.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { volumeDirectories } from "#provisioner/directories.ts";
 import { runProvisioner } from "#provisioner/provisioner.ts";
@@ -35,6 +37,7 @@ import { runProxy } from "#proxy/proxy.ts";
 import { runRoutes } from "#routes/routes.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
+import type { KubeletConfig } from "./kubelet-config/load.ts";
 import { nodeNames } from "./node-names.ts";
 import { noteRange } from "./remove-node.ts";
 import { type NodeIdentity, serveKubelet } from "./serve-kubelet.ts";
@@ -64,9 +67,12 @@ export interface NodeOptions {
   readonly networkInformers: Informers;
   readonly recorder: TraceRecorder;
   readonly identity: NodeIdentity;
+  readonly kubelet: KubeletConfig;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Called once, with what ends the pods before the machine shuts down. */
+  beforeEnd?(endPods: () => Promise<void>): void;
   /** Reports a completed step to the command that waits. */
   progress(step: string): void;
 }
@@ -80,12 +86,12 @@ export interface IngressPlace {
 
 const clusterDomain = "cluster.local";
 
-/** The image of the examples: Debian's busybox, packed by Orlop. */
-export const busyboxImageName = "orlop.dev/busybox:1";
-
 /** Runs containerd, the kubelet and the proxy of this machine until the signal. Containers keep running after it. */
 export async function runNode(options: NodeOptions, signal: AbortSignal): Promise<void> {
-  const { dataDir, clock, log } = options;
+  const { clock, log } = options;
+  const { withoutEffect } = options.kubelet;
+  if (withoutEffect.length > 0)
+    log.warn("fields of the kubelet's configuration have no effect", { fields: withoutEffect });
   // The supervision of containerd ends with the other tasks also when one of them fails.
   const supervision = new AbortController();
   const supervised = AbortSignal.any([signal, supervision.signal]);
@@ -94,7 +100,12 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   await ensureImages(images, signal);
   const guard = new TrafficGuard(clock);
   const plugins = await openNodePlugins({ ...options, devicesChanged: () => kubelet.resourcesChanged() });
-  const kubelet: Kubelet = await openKubelet(options, { containerd, machine, runtime, images, plugins, guard });
+  const pods = () => kubelet.handle.pods();
+  const unused = createImageGc({ ...options, runtime, policy: options.kubelet.settings.imageGc, pods });
+  const kubelet: Kubelet = await openKubelet(options, { containerd, machine, runtime, images, unused, plugins, guard });
+  options.beforeEnd?.(async () => {
+    if (await isMachineStopping()) await kubelet.shutDown();
+  });
   await runTogether(signal, [
     (ended) => {
       ended.addEventListener("abort", () => supervision.abort(ended.reason), { once: true });
@@ -108,7 +119,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     (ended) => runVolumes(options, ended),
     (ended) => runOutside(options, machine, ended),
     (ended) => boundLog(containerd.paths.log, { clock, log }, ended),
-    (ended) => collectImages({ runtime, dataDir, clock, log, pods: () => kubelet.handle.pods() }, ended),
+    (ended) => collectImages(unused, { clock, log }, ended),
   ]);
 }
 
@@ -130,10 +141,13 @@ interface Runtime {
 /** Adopts or starts containerd, and protects it from the out-of-memory killer, as Orlop itself is. */
 async function startRuntime(options: NodeOptions, signal: AbortSignal): Promise<Runtime & { machine: Machine }> {
   const { dataDir, clock, log } = options;
+  const { settings } = options.kubelet;
   await protectFromOom([ownPid()], { log });
   const [containerd, machine] = await Promise.all([
     startContainerd({ dataDir, sandboxImage: pauseImageName, clock, log, signal }),
     readMachine({
+      ...settings,
+      ...settings.eviction,
       dataDir,
       hostname: options.nodeName,
       ...(options.address ? { addresses: [options.address] } : {}),
@@ -157,31 +171,43 @@ const imageDeps = ({ clock }: NodeOptions, { containerd, runtime }: Runtime): Im
 interface KubeletParts extends Runtime {
   readonly machine: Machine;
   readonly images: ImportDeps;
+  readonly unused: ImageGc;
   readonly plugins: NodePlugins;
   readonly guard: TrafficGuard;
 }
 
 async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<Kubelet> {
   const { dataDir, clock, log, nodeName } = options;
-  const { containerd, machine, runtime, images, plugins, guard } = parts;
+  const { settings } = options.kubelet;
+  const { containerd, machine, runtime, images, unused, plugins, guard } = parts;
   const { allocatable } = machine;
   const groups = { cgroups: openCgroups(containerd.host.cgroups, clock), cgroupRoot: containerd.paths.cgroupRoot };
   const volumes = { imageMounts: ctrImageMounts(images), furtherVolumes: plugins.volumes };
   const restrictTraffic = (pod: Pod, addresses: readonly string[]) => guard.restrict(pod, addresses);
-  const needs = { ...groups, ...volumes, restrictTraffic };
+  const podsMemory = podsMemoryBytes(machine, settings.reserved);
+  const { dnsServers, resolvConf, staticPodDir, maxPids } = settings;
+  const limits = { podsMemoryBytes: settings.limitsPods ? podsMemory : 0, ...(maxPids ? { maxPids } : {}), resolvConf };
+  const needs = { ...groups, ...volumes, ...limits, restrictTraffic };
   const host = await openLinuxHost({ dataDir, clock, log, clusterDomain, allocatable, ...needs });
   const startedMs = clock.now();
+  const stats = (ended?: AbortSignal) =>
+    collectStats({ ...options, startedMs, runtime, ...groups, pods: () => kubelet.handle.pods() }, ended);
+  const removeUnusedImages = async (ended: AbortSignal) => void (await unused.collect(ended, { all: true }));
+  const measured = { dataDir, clock, runtime, host, stats, removeUnusedImages, podsMemoryBytes: podsMemory };
+  const podsGroup = `${groups.cgroupRoot}/kubepods`;
   const kubelet: Kubelet = new Kubelet({
     ...options,
+    settings,
     runtime,
     machine,
     host,
     devices: plugins.devices,
     claims: plugins.claims,
-    staticPods: new StaticPods({ dir: `${dataDir}/manifests`, nodeName, clock, log }),
-    stats: (ended) =>
-      collectStats({ ...options, startedMs, runtime, ...groups, pods: () => kubelet.handle.pods() }, ended),
-    clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
+    staticPods: new StaticPods({ dir: staticPodDir ?? `${dataDir}/manifests`, nodeName, clock, log }),
+    stats,
+    checkpointDir: `${dataDir}/checkpoints`,
+    evictionHost: linuxEvictionHost({ ...measured, ...groups, podsGroup }),
+    clusterDns: { servers: dnsServers.length > 0 ? dnsServers : [options.dnsAddress], domain: clusterDomain },
   });
   return kubelet;
 }
@@ -227,30 +253,6 @@ async function boundLog(
       log.warn("containerd's log could not be rotated", { file, error });
     }
     await clock.sleep(logCheckMs, signal);
-  }
-}
-
-const imageGcMs = 5 * 60_000;
-
-interface ImageUse extends Pick<NodeOptions, "dataDir" | "clock" | "log"> {
-  readonly runtime: ContainerdRuntime;
-  pods(): readonly Pod[];
-}
-
-/** Removes unused images when the disk fills up. */
-async function collectImages({ runtime, dataDir, clock, log, pods }: ImageUse, signal: AbortSignal): Promise<void> {
-  const disk = async () => {
-    const { blocks, bavail, bsize } = await statfs(dataDir);
-    return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize };
-  };
-  const volumeImages = () =>
-    pods().flatMap(({ spec }) => (spec.volumes ?? []).flatMap(({ image }) => image?.reference ?? []));
-  const keep = () => [pauseImageName, busyboxImageName, ...volumeImages()];
-  const images = new ImageGc({ runtime, clock, policy: defaultImageGcPolicy, keep, disk });
-  for (;;) {
-    await clock.sleep(imageGcMs, signal);
-    const { remove, failures } = await images.collect(signal);
-    if (remove.length > 0) log.info("images removed", { images: remove.length - failures.length });
   }
 }
 

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { type TLSSocket } from "node:tls";
 import { Node } from "#api/core/node.ts";
 import { apiServerName } from "#kubelet/server/access.ts";
-import type { KubeletHandle } from "#kubelet/server/handle.ts";
+import { type KubeletHandle, noCounts } from "#kubelet/server/handle.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
@@ -27,6 +27,8 @@ const handle: KubeletHandle = {
   portForwardUrl: notUsed,
   run: notUsed,
   pods: () => [],
+  counts: () => noCounts,
+  checkpoint: () => Promise.reject(new Error("no criu")),
   stats: notUsed,
 };
 

@@ -8,6 +8,7 @@ import { type Log } from "#lib/process/log.ts";
 import { issueServingCertificate } from "#server/http/tls.ts";
 import { type Certificates, type Renewed } from "./certificates.ts";
 import { kubeletSubject } from "./join/node-identity.ts";
+import type { KubeletConfig } from "./kubelet-config/load.ts";
 
 export interface ServeKubeletOptions {
   readonly nodeName: string;
@@ -16,8 +17,11 @@ export interface ServeKubeletOptions {
   readonly identity: NodeIdentity;
   readonly clock: Clock;
   readonly log: Log;
+  readonly kubelet?: KubeletConfig;
 }
 
+/** Where the machine keeps its logs. */
+const machineLogDir = "/var/log";
 /** Where a node's server gets its certificate from, and whose certificates it accepts. */
 export interface NodeIdentity {
   /** PEM of the cluster's authority. */
@@ -43,7 +47,7 @@ export async function serveKubelet(
   { machine, handle }: { readonly machine: Pick<Machine, "addresses" | "hostname">; readonly handle: KubeletHandle },
   signal: AbortSignal,
 ): Promise<KubeletServer> {
-  const { identity, clock, log, kubeletPort, nodeName, client } = options;
+  const { identity, clock, log, kubeletPort, nodeName, client, kubelet } = options;
   const certificate = await identity.serving([...machine.addresses, machine.hostname, "127.0.0.1"], signal);
   const server = await startKubeletServer({
     ...credentialsOf(identity, certificate),
@@ -51,6 +55,13 @@ export async function serveKubelet(
     host: "0.0.0.0",
     handle,
     access: nodeAccess(nodeName, clock, client),
+    ...(kubelet
+      ? {
+          configuration: { ...kubelet.configuration, port: kubeletPort },
+          showsContainers: kubelet.settings.showsContainers,
+        }
+      : {}),
+    logDir: kubelet?.settings.showsMachineLogs ? machineLogDir : undefined,
     clock,
     log,
   });

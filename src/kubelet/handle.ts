@@ -4,7 +4,7 @@ import { readLog } from "./logs/read-log.ts";
 import { type ContainerRecord, containerNamed, statusNamed } from "./pod/plan/pod-state.ts";
 import type { PodWorker } from "./pod/pod-worker.ts";
 import type { ContainerRuntime } from "./runtime/runtime.ts";
-import type { ContainerLogOptions, KubeletHandle, NodeStats, PodRef } from "./server/handle.ts";
+import type { ContainerLogOptions, KubeletCounts, KubeletHandle, NodeStats, PodRef } from "./server/handle.ts";
 
 export interface HandleDeps {
   readonly nodeName: string;
@@ -12,6 +12,10 @@ export interface HandleDeps {
   /** The workers of all the node's pods, oldest first. A force-deleted pod may still end when another has its name. */
   workers(): Iterable<PodWorker>;
   stats(signal?: AbortSignal): Promise<NodeStats>;
+  /** How many pods were evicted, by signal. */
+  evictions(): ReadonlyMap<string, number>;
+  /** Where the state of a container is saved. */
+  checkpointFile(ref: PodRef, container: string): Promise<string>;
   /** The signal fires when the container has ended; call `release` when you no longer wait for it. */
   whenEnded(containerId: string): { readonly signal: AbortSignal; release(): void };
 }
@@ -54,7 +58,28 @@ export function createHandle(deps: HandleDeps): KubeletHandle {
       await runtime.execSync(runningId(ref, container), command, signal ? { signal } : {}),
     pods: () => Array.from(deps.workers(), ({ pod }) => pod),
     stats: (signal) => deps.stats(signal),
+    counts: () => countsOf(deps),
+    checkpoint: async (ref, container, { timeoutSeconds = 0, signal } = {}) => {
+      const id = runningId(ref, container);
+      const location = await deps.checkpointFile(ref, container);
+      await runtime.checkpoint(id, { location, timeoutSeconds, ...(signal ? { signal } : {}) });
+      return location;
+    },
   };
+}
+
+function countsOf({ workers, evictions }: HandleDeps): KubeletCounts {
+  const all = [...workers()];
+  const containers = new Map<string, number>();
+  for (const { state } of all) {
+    for (const one of state.containers) containers.set(one.state, (containers.get(one.state) ?? 0) + 1);
+  }
+  const probes = all.flatMap(({ pod, probeCounts }) => {
+    const { namespace, name, uid: podUid } = pod.metadata;
+    return Array.from(probeCounts, (count) => ({ ...count, namespace, pod: name, podUid }));
+  });
+  const runningPods = all.filter(({ state }) => state.sandbox?.isReady).length;
+  return { pods: all.length, runningPods, containers, evictions: evictions(), probes };
 }
 
 const notRunning = ({ name }: PodRef, container: string) =>

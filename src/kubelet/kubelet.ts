@@ -10,12 +10,16 @@ import { podClaims } from "#kubelet/claims/pod-claims.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
 import { Nudge } from "#lib/async/nudge.ts";
-import { isAbort, runTogether } from "#lib/async/tasks.ts";
+import { isAbort, orAborted, runTogether } from "#lib/async/tasks.ts";
 import { type Random, systemRandom } from "#lib/data/random.ts";
 import type { Log } from "#lib/process/log.ts";
 import type { Change, Informers } from "#runtime/informer.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
+import { checkpointFile } from "./checkpoint-file.ts";
 import { ReferencedObjects } from "./config/referenced-objects.ts";
+import { servicesFor } from "./config/services-for.ts";
+import { type EvictionDeps, type EvictionHost, runEviction } from "./eviction/eviction.ts";
+import type { Pressure } from "./eviction/signals.ts";
 import { createHandle } from "./handle.ts";
 import type { PodHost } from "./host/host.ts";
 import { ImagePuller } from "./images/puller.ts";
@@ -24,10 +28,10 @@ import { runLogRotation } from "./logs/log-rotation.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
 import { admitResize } from "./node/admit.ts";
 import type { Devices } from "./node/admit-devices.ts";
+import { endPods } from "./node/end-pods.ts";
 import { runLease } from "./node/lease.ts";
 import type { Machine } from "./node/machine.ts";
 import { runNode } from "./node/node.ts";
-import type { NodePressure } from "./node/node-status.ts";
 import { runSchedulableEvents } from "./node/schedulable-events.ts";
 import { runStorageWatch, withWritableLayers } from "./node/storage-watch.ts";
 import { NodePods } from "./pod/node-pods.ts";
@@ -38,11 +42,11 @@ import type { DeviceCount } from "./resources/devices.ts";
 import type { StorageEviction } from "./resources/storage-limits.ts";
 import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
+import { defaultSettings, type KubeletSettings } from "./settings.ts";
 import { createSimulatedHost } from "./simulated-host.ts";
 import { Mirrors } from "./static/mirrors.ts";
 import { mirrorOf, type StaticPods } from "./static/static-pods.ts";
-import { claimedVolume } from "./volumes/claimed-volume.ts";
-import type { VolumeSources } from "./volumes/plugin.ts";
+import { volumeSources } from "./volume-sources.ts";
 import { type PodTokens, ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
 
 export interface KubeletOptions {
@@ -58,6 +62,8 @@ export interface KubeletOptions {
   /** By default a simulated machine, on which pods exist only as state. */
   readonly host?: PodHost;
   readonly random?: Random;
+  /** What an administrator has chosen; upstream's defaults if absent. */
+  readonly settings?: KubeletSettings;
   readonly puller?: ImagePuller;
   /** Where pods get their tokens; from the API server by default. */
   readonly tokens?: PodTokens;
@@ -76,8 +82,11 @@ export interface KubeletOptions {
   readonly leaseMs?: number;
   /** How often the node's status is checked. */
   readonly checkMs?: number;
-  pressure?(): NodePressure;
+  /** Measures the machine; without it, the node is never under pressure. */
+  readonly evictionHost?: EvictionHost;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
+  /** Where the state of containers is saved on request. */
+  readonly checkpointDir?: string;
 }
 
 /** Runs the pods that are bound to one node. */
@@ -85,14 +94,21 @@ export class Kubelet {
   /** For the kubelet's HTTP server. */
   readonly handle: KubeletHandle;
   readonly #options: KubeletOptions;
+  readonly #settings: KubeletSettings;
   readonly #pods: NodePods;
   readonly #tokens: PodTokens;
   readonly #resources = new Nudge();
+  readonly #evictions = new Map<string, number>();
+  #pressure: readonly Pressure[] = [];
+  /** Resolves when the pods of this node are known. */
+  readonly #podsKnown = Promise.withResolvers<void>();
   #resyncWanted = Promise.withResolvers<void>();
   #looksAgain = false;
+  #isShuttingDown = false;
 
   constructor(options: KubeletOptions) {
     this.#options = options;
+    this.#settings = options.settings ?? defaultSettings;
     const { nodeName, runtime, machine, devices, client, clock, log, staticPods } = options;
     this.#tokens =
       options.tokens ?? new ServiceAccountTokens({ client, clock, random: options.random ?? systemRandom });
@@ -100,12 +116,22 @@ export class Kubelet {
       this.#tokens.forgetPod(uid);
       staticPods?.finished(uid);
     };
-    this.#pods = new NodePods({ allocatable: machine.allocatable, devices, log, finished });
+    this.#pods = new NodePods({
+      allocatable: machine.allocatable,
+      unsafeSysctls: this.#settings.unsafeSysctls,
+      devices,
+      log,
+      pressure: () => this.#pressure,
+      isShuttingDown: () => this.#isShuttingDown,
+      finished,
+    });
     this.handle = createHandle({
       nodeName,
       runtime,
       workers: () => this.#pods.workers,
       stats: options.stats ?? (async () => this.#noStats()),
+      evictions: () => this.#evictions,
+      checkpointFile: (ref, container) => checkpointFile(options, ref, container),
       whenEnded: (id) => this.#pods.whenEnded(id),
     });
   }
@@ -118,6 +144,18 @@ export class Kubelet {
   /** The node's resources have changed, so its status is reported soon. */
   resourcesChanged(): void {
     this.#resources.give();
+  }
+
+  /** The machine shuts down: no pod starts any more, and those that run end within the configured times. */
+  async shutDown(): Promise<void> {
+    const { clock } = this.#options;
+    const { shutdown: graces } = this.#settings;
+    if (graces.length === 0) return;
+    this.#isShuttingDown = true;
+    this.resourcesChanged();
+    const pods = () => this.#pods.workers.map(({ pod }) => pod);
+    const evict = (uid: string, why: Eviction) => void this.evictPod(uid, why);
+    await endPods({ clock, graces, pods, evict, isCleanedUp: (uid) => this.#pods.isCleanedUp(uid) });
   }
 
   /** Runs until the signal. The pods continue without it. */
@@ -146,6 +184,7 @@ export class Kubelet {
         // Simulated pods write no logs or files.
         ...(isReal ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
         ...(isReal ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
+        ...(this.#options.evictionHost ? [(stop: AbortSignal) => this.#watchPressure(deps, stop)] : []),
       ]);
     } catch (error) {
       if (!isAbort(error, signal)) throw error;
@@ -159,7 +198,7 @@ export class Kubelet {
       this.#pods.workers.flatMap(({ state }) =>
         state.containers.filter((record) => record.state === "running" && record.logPath !== ""),
       );
-    return runLogRotation({ clock, log, runtime, running }, signal);
+    return runLogRotation({ clock, log, runtime, running, limits: this.#settings.containerLogs }, signal);
   }
 
   #watchStorage({ clock, log, runtime, host }: PodDeps, signal: AbortSignal): Promise<void> {
@@ -170,6 +209,33 @@ export class Kubelet {
     const pods = () => this.#pods.workers.map(({ pod }) => pod).filter((pod) => !isFinished(pod));
     const evict = ({ uid, message }: StorageEviction) => void this.evictPod(uid, { message });
     return runStorageWatch({ clock, log, pods, measure, evict }, signal);
+  }
+
+  async #watchPressure({ clock, log, events, nodeName }: PodDeps, signal: AbortSignal): Promise<void> {
+    const { evictionHost: host } = this.#options;
+    if (!host) return;
+    await orAborted(this.#podsKnown.promise, signal);
+    const about = { kind: "Node", name: nodeName, uid: nodeName };
+    const deps: EvictionDeps = {
+      settings: this.#settings.eviction,
+      host,
+      clock,
+      log,
+      pods: () => this.#pods.workers.map(({ pod }) => pod),
+      removeDeadContainers: () => this.#pods.removeDeadContainers(),
+      evict: (uid, why, cause) => {
+        this.#evictions.set(cause, (this.#evictions.get(cause) ?? 0) + 1);
+        this.evictPod(uid, why);
+      },
+      isCleanedUp: (uid) => this.#pods.isCleanedUp(uid),
+      conditionsChanged: (conditions) => {
+        this.#pressure = conditions;
+        this.resourcesChanged();
+      },
+      reclaims: (resource) =>
+        events.event(about, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${resource}`),
+    };
+    await runEviction(deps, signal);
   }
 
   /** Passes on the runtime's events as they happen. */
@@ -193,6 +259,7 @@ export class Kubelet {
           this.#resync(deps, pods, signal),
         );
         unsubscribe ??= this.#followPods(deps, pods, mirrors);
+        this.#podsKnown.resolve();
         await this.#untilResync(deps, signal);
       }
     } finally {
@@ -254,32 +321,21 @@ export class Kubelet {
       runtime,
       runtimeName: version.name,
       host: options.host ?? createSimulatedHost({ clock, allocatable: machine.allocatable }),
-      puller: options.puller ?? new ImagePuller({ runtime, clock }),
+      puller: options.puller ?? new ImagePuller({ runtime, clock, limits: this.#settings.pulls }),
       devices: options.devices,
       claims: options.claims && podClaims(options.claims, client),
       objects,
       clusterDns: options.clusterDns ?? { servers: [], domain: "cluster.local" },
       hostIps: machine.addresses,
       allocatable: machine.allocatable,
+      maxRestartMs: this.#settings.maxRestartMs,
+      seccompDefault: this.#settings.seccompDefault,
       services: (namespace) => servicesFor(services, namespace),
       admitResize: (pod) => admitResize(pod, this.#pods.roomFor(pod.metadata.uid)),
       runtimeHandler: async (name) => (await options.client.get(RuntimeClass, { name })).handler,
-      sourcesFor: (uid) => this.#sourcesFor(uid, objects),
+      sourcesFor: (uid) => volumeSources({ ...options, tokens: this.#tokens, objects }, uid),
       claimContainer: (id, uid) => this.#pods.claimContainer(id, uid),
       disclaimContainer: (id) => this.#pods.disclaimContainer(id),
-    };
-  }
-
-  #sourcesFor(uid: string, objects: ReferencedObjects): VolumeSources {
-    return {
-      configMap: (namespace, name) => objects.configMap(namespace, name, uid),
-      secret: (namespace, name) => objects.secret(namespace, name, uid),
-      serviceAccountToken: (pod, projection) => this.#tokens.get(pod, projection),
-      trustBundle: async () => undefined,
-      podCertificate: async () => {
-        throw new Error("pod certificates are not enabled");
-      },
-      claimedVolume: (pod, claim) => claimedVolume(this.#options, pod, claim),
     };
   }
 
@@ -288,22 +344,35 @@ export class Kubelet {
       client,
       machine,
       labels = {},
-      taints = [],
+      taints = this.#settings.taints,
       podCidrs = [],
       kubeletPort = 0,
-      checkMs = 10_000,
+      checkMs = this.#settings.checkMs,
     } = this.#options;
-    const { pressure = () => noPressure, devices } = this.#options;
+    const { devices } = this.#options;
+    const pressures = { pressure: () => this.#pressure, isShuttingDown: () => this.#isShuttingDown };
     const own = this.#options.informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
     const seen = () => own.get({ name: nodeName });
     const base = { nodeName, client, clock, log, events, runtime, machine, labels, taints, podCidrs, seen };
-    const more = devices ? { changed: () => this.#resources.taken() } : {};
-    return { ...base, kubeletPort, checkMs, pressure, devices: () => devices?.counts() ?? noDevices, ...more };
+    const changed = () => this.#resources.taken();
+    const { reportMs, maxImages } = this.#settings;
+    const times = { checkMs, reportMs };
+    return {
+      ...base,
+      ...times,
+      maxImages,
+      kubeletPort,
+      ...pressures,
+      devices: () => devices?.counts() ?? noDevices,
+      changed,
+    };
   }
 
   #leaseDeps() {
-    const { nodeName, client, clock, log, random = systemRandom, leaseMs = 10_000 } = this.#options;
-    return { nodeName, client, clock, log, random, renewMs: leaseMs };
+    const { leaseSeconds: durationSeconds } = this.#settings;
+    // A quarter of the time that the lease is valid, as upstream has it.
+    const { nodeName, client, clock, log, random = systemRandom, leaseMs = durationSeconds * 250 } = this.#options;
+    return { nodeName, client, clock, log, random, renewMs: leaseMs, durationSeconds };
   }
 
   #noStats(): NodeStats {
@@ -319,14 +388,4 @@ interface PodInformer {
 
 const resyncMs = 300_000;
 const secondLookMs = 2000;
-const noPressure: NodePressure = { memory: false, disk: false, pids: false };
 const noDevices: ReadonlyMap<string, DeviceCount> = new Map();
-
-/** The services of the pod's namespace, and the API server's own. */
-function servicesFor(
-  services: { list(namespace?: string): Service[]; get(ref: { namespace: string; name: string }): Service | undefined },
-  namespace: string,
-): Service[] {
-  const api = services.get({ namespace: "default", name: "kubernetes" });
-  return api && namespace !== "default" ? [...services.list(namespace), api] : services.list(namespace);
-}

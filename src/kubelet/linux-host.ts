@@ -69,6 +69,8 @@ export interface LinuxHostOptions {
   readonly furtherVolumes?: FurtherPlugins;
   /** What pods can use; also the limits of containers without any. */
   readonly allocatable: Readonly<Record<string, string>>;
+  /** How much memory all pods together may use; as much as is allocatable by default, 0 for no limit. */
+  readonly podsMemoryBytes?: number;
   /** Where the logs of pods are; `<dataDir>/logs` by default. */
   readonly logDir?: string;
   readonly resolvConf?: string;
@@ -126,7 +128,7 @@ class LinuxHost implements PodHost {
   async #limitPods(): Promise<void> {
     const { cgroups, cgroupRoot, allocatable, log } = this.#options;
     const group = `${cgroupRoot}/kubepods`;
-    const memoryBytes = quantityValue(allocatable.memory ?? "0");
+    const memoryBytes = this.#options.podsMemoryBytes ?? quantityValue(allocatable.memory ?? "0");
     try {
       await cgroups.ensure(group, memoryBytes > 0 ? { memoryBytes } : {});
     } catch (error) {
@@ -274,10 +276,14 @@ class LinuxHost implements PodHost {
     return Buffer.concat(chunks).subarray(-maxLogBytes).toString();
   }
 
-  async storageOf(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodStorage>> {
+  async storageOf(
+    pods: readonly Pod[],
+    signal: AbortSignal,
+    unit: "bytes" | "inodes" = "bytes",
+  ): Promise<ReadonlyMap<string, PodStorage>> {
     const places = pods.map((pod) => this.#storagePlaces(pod));
     const paths = places.flatMap(({ volumes, logs, files }) => [...volumes.values(), ...logs.values(), ...files]);
-    const used = await diskUsage(paths, signal);
+    const used = await diskUsage(paths, signal, unit);
     const total = (of: readonly string[]) => of.reduce((sum, path) => sum + (used.get(path) ?? 0), 0);
     const sizes = (of: ReadonlyMap<string, string>) =>
       new Map(Array.from(of, ([name, path]) => [name, used.get(path) ?? 0] as const));

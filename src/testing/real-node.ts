@@ -9,18 +9,21 @@ import { ignoreNotFound, notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
+import type { KubeletSettings } from "#kubelet/settings.ts";
 import { type Containerd, startContainerd, stopContainerd } from "#kubelet/containerd/containerd.ts";
 import { nodeId } from "#kubelet/containerd/paths.ts";
+import { linuxEvictionHost } from "#kubelet/eviction/linux-eviction-host.ts";
 import type { PodHost } from "#kubelet/host/host.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
 import { ensurePauseImage, importImage, pauseImageName } from "#kubelet/images/import.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { openLinuxHost } from "#kubelet/linux-host.ts";
 import { removePodNetwork, writeCniConfig } from "#kubelet/network/cni.ts";
-import { type Machine, readMachine } from "#kubelet/node/machine.ts";
+import { type Machine, podsMemoryBytes, readMachine } from "#kubelet/node/machine.ts";
 import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
-import { openCgroups } from "#kubelet/resources/cgroups.ts";
+import { type Cgroups, openCgroups } from "#kubelet/resources/cgroups.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
+import { collectStats } from "#kubelet/server/stats.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { orAborted } from "#lib/async/tasks.ts";
@@ -39,8 +42,8 @@ export interface RealNode extends AsyncDisposable {
   readonly runtime: ContainerdRuntime;
   readonly containerd: Containerd;
   readonly kubelet: Kubelet;
-  /** Stops the kubelet and starts another; pods keep running meanwhile. */
-  restartKubelet(): Promise<void>;
+  /** Stops the kubelet and starts another; pods keep running meanwhile. Without settings, it never evicts pods. */
+  restartKubelet(settings?: KubeletSettings): Promise<void>;
   /** The pod, once the condition holds; rejects after the limit. */
   podWhen(name: string, condition: (pod: Pod) => boolean, limitMs?: number): Promise<Pod>;
   podGone(name: string, limitMs?: number): Promise<void>;
@@ -77,7 +80,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
   const devicesChanged = (): void => running.kubelet.resourcesChanged();
   const parts = await openNode({ containerd, dataDir, client: nodeClient(api), log, devicesChanged });
   await prepareNode({ containerd, runtime, bridge, dataDir });
-  const start = () => startKubelet({ api, runtime, log, ...parts });
+  const start = (settings?: KubeletSettings) => startKubelet({ api, runtime, log, settings, ...parts });
   let running = start();
   return {
     client,
@@ -88,9 +91,9 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
     get kubelet() {
       return running.kubelet;
     },
-    async restartKubelet() {
+    async restartKubelet(settings) {
       await running.stop();
-      running = start();
+      running = start(settings);
     },
     podWhen: (name, condition, limitMs = 120_000) => podWhen(api, name, { condition, limitMs }),
     ...podSteps(api, client, () => running.kubelet),
@@ -139,16 +142,16 @@ async function openNode(options: OpenNodeOptions) {
   const machine = await readMachine({ dataDir });
   const base = { dataDir: `${dataDir}/kubelet`, clock: systemClock, log };
   const plugins = await openNodePlugins({ ...base, client, nodeName: realNodeName, devicesChanged });
+  const groups = { cgroups: openCgroups(found.cgroups, systemClock), cgroupRoot: paths.cgroupRoot };
   const host = await openLinuxHost({
     ...base,
-    cgroups: openCgroups(found.cgroups, systemClock),
-    cgroupRoot: paths.cgroupRoot,
+    ...groups,
     clusterDomain: "cluster.local",
     allocatable: machine.allocatable,
     imageMounts: ctrImageMounts({ socket: paths.socket, snapshotter: found.snapshotter }),
     furtherVolumes: plugins.volumes,
   });
-  return { machine, plugins, host };
+  return { machine, plugins, host, groups, kubeletDir: base.dataDir };
 }
 
 async function removeNode({ dataDir, bridge, log }: { dataDir: string; bridge: string; log: Log }): Promise<void> {
@@ -206,18 +209,24 @@ interface KubeletParts {
   readonly machine: Machine;
   readonly host: PodHost;
   readonly plugins: NodePlugins;
+  readonly groups: { readonly cgroups: Cgroups; readonly cgroupRoot: string };
+  readonly kubeletDir: string;
+  readonly settings: KubeletSettings | undefined;
   readonly log: Log;
 }
 
 const nodeClient = (api: AssembledServer): Client =>
   api.clientFor({ name: `system:node:${realNodeName}`, groups: ["system:nodes", "system:authenticated"] });
 
-function startKubelet({ api, runtime, machine, host, plugins, log }: KubeletParts) {
+function startKubelet(parts: KubeletParts) {
+  const { api, runtime, machine, host, plugins, settings, log } = parts;
   const stop = new AbortController();
   const { informers, recorder } = api;
   const base = { client: nodeClient(api), informers, recorder, clock: systemClock, log };
   const { devices } = plugins;
-  const kubelet = new Kubelet({ ...base, nodeName: realNodeName, runtime, machine, host, devices });
+  const pressure = settings ? { settings, evictionHost: evictionHost(parts, () => kubelet.handle.pods()) } : {};
+  const more = { nodeName: realNodeName, runtime, machine, host, devices };
+  const kubelet: Kubelet = new Kubelet({ ...base, ...more, ...pressure });
   const ended = Promise.all([kubelet.run(stop.signal), plugins.run(stop.signal)]);
   return {
     kubelet,
@@ -226,6 +235,22 @@ function startKubelet({ api, runtime, machine, host, plugins, log }: KubeletPart
       await ended;
     },
   };
+}
+
+function evictionHost(
+  { runtime, machine, host, groups, kubeletDir: dataDir }: KubeletParts,
+  pods: () => readonly Pod[],
+) {
+  const measured = { dataDir, clock: systemClock, runtime };
+  return linuxEvictionHost({
+    ...measured,
+    host,
+    cgroups: groups.cgroups,
+    podsGroup: `${groups.cgroupRoot}/kubepods`,
+    podsMemoryBytes: podsMemoryBytes(machine, {}),
+    stats: (signal) => collectStats({ ...measured, ...groups, nodeName: realNodeName, startedMs: 0, pods }, signal),
+    removeUnusedImages: async () => {},
+  });
 }
 
 interface PodWait {

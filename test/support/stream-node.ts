@@ -19,7 +19,7 @@ import { writeCniConfig } from "#kubelet/network/cni.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { type ContainerConfig, type SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { apiServerName, nodeAccess } from "#kubelet/server/access.ts";
-import { type KubeletHandle } from "#kubelet/server/handle.ts";
+import { type KubeletHandle, noCounts } from "#kubelet/server/handle.ts";
 import { startKubeletServer } from "#kubelet/server/server.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
 import { systemClock } from "#lib/async/clock.ts";
@@ -211,6 +211,8 @@ function handleOf({ runtime, pods, dataDir, cgroupRoot }: HandleDeps): KubeletHa
     portForwardUrl: async (ref, ports, signal) => await runtime.portForwardUrl(find(ref).sandboxId, ports, signal),
     run: async (ref, _, command) => await runtime.execSync(find(ref).containerId, command),
     pods: () => [],
+    counts: () => noCounts,
+    checkpoint: () => Promise.reject(new Error("no criu")),
     stats: (signal) => collectStats(stats, signal),
   };
 }

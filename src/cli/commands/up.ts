@@ -3,9 +3,11 @@ import { hostname } from "node:os";
 import path from "node:path";
 import { nodeNames } from "#cluster/node-names.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
 import { addressRange, checkNodeIp, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { type IngressValues, ingressFlags, ingressPorts } from "../flags/ingress-flags.ts";
+import { type KubeletValues, kubeletConfigFile, kubeletFlags } from "../flags/kubelet-flags.ts";
 import { serverFlags, serverOptions } from "../flags/server-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
@@ -27,6 +29,7 @@ export const flags = {
   "node-ip": { type: "string", value: "ADDRESS", help: "the address of the node; default: the machine's first one" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...kubeletFlags,
   ...ingressFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
@@ -42,6 +45,7 @@ export async function run(args: readonly string[]): Promise<number> {
   requireRoot();
   checkFlags(values);
   await serverOptions(values);
+  await checkKubeletConfig(values);
   const dataDir = path.resolve(values["data-dir"]);
   if (values.foreground) {
     await makeDataDir(dataDir, values);
@@ -69,6 +73,18 @@ function requireRoot(): void {
   throw new UserError(
     `starting containers requires root: run \`sudo ${program} up\`, or \`${program} server\` for a control plane without containers`,
   );
+}
+
+/** A mistake in the file is reported before anything starts. */
+async function checkKubeletConfig(values: KubeletValues): Promise<void> {
+  const file = kubeletConfigFile(values);
+  if (file === undefined) return;
+  const { loadKubeletConfig } = await import("#cluster/kubelet-config/load.ts");
+  try {
+    await loadKubeletConfig(file);
+  } catch (error) {
+    throw new UserError(messageOf(error));
+  }
 }
 
 type Needs = {

@@ -1,6 +1,7 @@
 import { isIPv4 } from "node:net";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Node } from "#api/core/node.ts";
+import { loadKubeletConfig } from "#cluster/kubelet-config/load.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { orAborted, runTogether } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
@@ -48,7 +49,8 @@ export async function runAgent(
   const recorder = new TraceRecorder({ clock });
   const identity = identityOf(options, credentials, informers);
   const { client } = credentials;
-  const node = { ...options, ...facts, client, informers, networkInformers, recorder, identity };
+  const kubelet = await loadKubeletConfig(undefined);
+  const node = { ...options, ...facts, client, informers, networkInformers, recorder, identity, kubelet };
   await runTogether(signal, [
     (ended) => credentials.run(ended),
     (ended) => runNode(node, ended),

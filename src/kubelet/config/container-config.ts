@@ -28,6 +28,8 @@ export interface ContainerInput {
   readonly devices: readonly ContainerAllocation[];
   /** The node's directory of seccomp profiles. */
   readonly seccompDir: string;
+  /** Whether a container without a profile gets that of the runtime. */
+  readonly seccompDefault?: boolean;
 }
 
 /** The runtime's configuration of one container. Throws if the container can never run as it is declared. */
@@ -168,8 +170,12 @@ function userOf(runAsUser: number | undefined, { uid, username }: Image): Partia
 }
 
 /** Without a profile nothing is forbidden, which is upstream's default. */
-function seccompOf(profile: SeccompProfile | undefined, { seccompDir, container }: ContainerInput): SecurityProfile {
-  if (!profile || container.securityContext?.privileged) return { type: "Unconfined" };
+function seccompOf(
+  profile: SeccompProfile | undefined,
+  { seccompDir, container, seccompDefault = false }: ContainerInput,
+): SecurityProfile {
+  if (container.securityContext?.privileged) return { type: "Unconfined" };
+  if (!profile) return { type: seccompDefault ? "RuntimeDefault" : "Unconfined" };
   if (profile.type !== "Localhost") return { type: profile.type };
   if (!profile.localhostProfile) throw new Error("localhostProfile must be set if seccompProfile type is Localhost.");
   return { type: "Localhost", path: `${seccompDir}/${profile.localhostProfile}` };

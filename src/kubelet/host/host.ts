@@ -42,8 +42,12 @@ export interface PodHost {
   /** Creates what a container needs on the node. Resolves with the path of its termination message, if it may write one. */
   prepareContainer(pod: Pod, container: AnyContainer, restartCount: number): Promise<string | undefined>;
   readTerminationMessage(request: TerminationMessageRequest): Promise<string>;
-  /** The disk usage of pods by UID: volumes and logs, but not the writable layers of containers. */
-  storageOf(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodStorage>>;
+  /** The disk usage of pods by UID, in bytes or files: volumes and logs, but not the writable layers of containers. */
+  storageOf(
+    pods: readonly Pod[],
+    signal: AbortSignal,
+    unit?: "bytes" | "inodes",
+  ): Promise<ReadonlyMap<string, PodStorage>>;
   /** Removes everything that an ended pod used, except its logs. */
   release(uid: string): Promise<void>;
   /** Removes the logs of a pod, which go last. */

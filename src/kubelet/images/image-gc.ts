@@ -35,17 +35,17 @@ export interface ImageGcPlan {
   readonly foundBytes: number;
 }
 
-/** Decides which images to remove: unused ones, least recently used first, as many as needed. */
+/** Decides which images to remove: unused ones, least recently used first, as many as needed or all. */
 export function planImageGc(
   records: readonly ImageRecord[],
-  { policy, disk, now }: { policy: ImageGcPolicy; disk: DiskSpace; now: number },
+  { policy, disk, now, all = false }: { policy: ImageGcPolicy; disk: DiskSpace; now: number; all?: boolean },
 ): ImageGcPlan {
   const candidates = records
     .filter(({ image, isUsed, firstSeen }) => !isUsed && !image.pinned && now - firstSeen >= policy.minAgeMs)
     .toSorted((a, b) => a.lastUsed - b.lastUsed || a.firstSeen - b.firstSeen);
   const isOld = ({ lastUsed, firstSeen }: ImageRecord) =>
     policy.maxAgeMs > 0 && now - Math.max(lastUsed, firstSeen) > policy.maxAgeMs;
-  const wantedBytes = excessBytes(policy, disk);
+  const wantedBytes = all ? Number.POSITIVE_INFINITY : excessBytes(policy, disk);
   const remove: string[] = [];
   let foundBytes = 0;
   for (const record of candidates) {
@@ -82,10 +82,13 @@ export class ImageGc {
   }
 
   /** Resolves with what was done. An image that cannot be removed is tried again next time. */
-  async collect(signal?: AbortSignal): Promise<ImageGcPlan & { readonly failures: readonly Error[] }> {
+  async collect(
+    signal?: AbortSignal,
+    { all = false } = {},
+  ): Promise<ImageGcPlan & { readonly failures: readonly Error[] }> {
     const { runtime, clock, policy, disk } = this.#deps;
     const records = await this.#look(signal);
-    const plan = planImageGc(records, { policy, disk: await disk(), now: clock.now() });
+    const plan = planImageGc(records, { policy, disk: await disk(), now: clock.now(), all });
     const failures: Error[] = [];
     for (const id of plan.remove) {
       try {

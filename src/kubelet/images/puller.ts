@@ -3,6 +3,7 @@ import type { Secret } from "#api/core/secret.ts";
 import type { ContainerRuntime, Image, RegistryAuth, SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { backoffMs } from "#lib/async/backoff.ts";
 import type { Clock } from "#lib/async/clock.ts";
+import { Semaphore } from "#lib/async/semaphore.ts";
 import { orAborted } from "#lib/async/tasks.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { credentialsFor } from "./credentials.ts";
@@ -29,6 +30,15 @@ export type ImageFailure =
   | "ImageInspectError"
   | "RegistryUnavailable";
 
+export interface PullLimits {
+  /** Pulls in a second; 0 for any number. */
+  readonly perSecond: number;
+  /** How many more at once. */
+  readonly burst: number;
+  /** How many at the same time; undefined for any number. */
+  readonly atOnce: number | undefined;
+}
+
 interface Failure {
   readonly count: number;
   readonly until: number;
@@ -45,9 +55,15 @@ export class ImagePuller {
   readonly #pulls = new Map<string, Promise<string>>();
   readonly #failures = new Map<string, Failure>();
 
-  constructor({ runtime, clock }: { runtime: ContainerRuntime; clock: Clock }) {
+  readonly #limits: PullLimits | undefined;
+  readonly #turns: Semaphore | undefined;
+  #tokens = { left: 0, atMs: Number.NEGATIVE_INFINITY };
+
+  constructor({ runtime, clock, limits }: { runtime: ContainerRuntime; clock: Clock; limits?: PullLimits }) {
     this.#runtime = runtime;
     this.#clock = clock;
+    this.#limits = limits;
+    this.#turns = limits?.atOnce === undefined ? undefined : new Semaphore(limits.atOnce);
   }
 
   /** Rejects only if the signal fires, never because of the image. */
@@ -119,9 +135,22 @@ export class ImagePuller {
     const key = JSON.stringify([name, logins]);
     const running = this.#pulls.get(key);
     if (running) return running;
-    const pull = this.#tryLogins(name, logins, sandbox).finally(() => this.#pulls.delete(key));
+    if (!this.#mayPull()) return Promise.reject(new Error("pull QPS exceeded"));
+    const begin = () => this.#tryLogins(name, logins, sandbox);
+    const pull = (this.#turns ? this.#turns.take(begin) : begin()).finally(() => this.#pulls.delete(key));
     this.#pulls.set(key, pull);
     return pull;
+  }
+
+  /** Takes a token, if there is one. */
+  #mayPull(): boolean {
+    const { perSecond = 0, burst = 0 } = this.#limits ?? {};
+    if (perSecond === 0) return true;
+    const now = this.#clock.now();
+    const gained = ((now - this.#tokens.atMs) / 1000) * perSecond;
+    const left = Math.min(Math.max(1, burst), this.#tokens.left + gained);
+    this.#tokens = { left: left >= 1 ? left - 1 : left, atMs: now };
+    return left >= 1;
   }
 
   async #tryLogins(name: string, logins: readonly RegistryAuth[], sandbox: SandboxConfig | undefined): Promise<string> {

@@ -6,10 +6,18 @@ import type { Log } from "#lib/process/log.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import { rotateLog } from "./rotate-log.ts";
 
+export interface LogLimits {
+  /** The size at which a log is rotated. */
+  readonly maxBytes: number;
+  /** How many files are kept of it. */
+  readonly maxFiles: number;
+}
+
 export interface LogRotationDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly runtime: ContainerRuntime;
+  readonly limits: LogLimits;
   /** The containers that may write. */
   running(): Iterable<ContainerRecord>;
 }
@@ -18,8 +26,6 @@ export interface LogRotationDeps {
 const checkMs = 1000;
 /** Each log is compressed at most this often, because compressing costs the node and not the pod. */
 const compressMs = 10_000;
-const maxBytes = 10 << 20;
-const maxFiles = 5;
 
 /** Keeps the logs of running containers bounded, until the signal. */
 export async function runLogRotation(deps: LogRotationDeps, signal: AbortSignal): Promise<void> {
@@ -45,14 +51,14 @@ interface Turn {
 
 /** Returns whether the log was rotated. */
 async function rotate(
-  { clock, runtime, log }: LogRotationDeps,
+  { clock, runtime, log, limits }: LogRotationDeps,
   { record, mayCompress }: Turn,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { id, name, logPath: path } = record;
   const reopen = () => runtime.reopenLog(id, signal);
   try {
-    return await rotateLog({ path, maxBytes, maxFiles, nowMs: clock.now(), mayCompress, reopen });
+    return await rotateLog({ path, ...limits, nowMs: clock.now(), mayCompress, reopen });
   } catch (error) {
     // A container that has just ended or has not written yet has no log to rotate.
     if (errorCode(error) === "ENOENT") return false;

@@ -13,6 +13,8 @@ export interface NodeRoom {
   readonly allocatable: Amounts;
   /** The other pods of the node that have not ended. */
   readonly others: readonly Pod[];
+  /** Sysctls that pods may set besides the safe ones; one that ends in * stands for all that begin so. */
+  readonly unsafeSysctls?: readonly string[];
 }
 
 /** Whether the node can run a pod that was bound to it. The scheduler may not have known everything. */
@@ -22,7 +24,7 @@ export function admitPod(pod: Pod, room: NodeRoom): Rejection | undefined {
     return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
   }
   for (const { name } of spec.securityContext.sysctls ?? []) {
-    if (!isSafeSysctl(name))
+    if (!isSafeSysctl(name) && !isListed(name, room.unsafeSysctls ?? []))
       return { reason: "SysctlForbidden", message: `forbidden sysctl: "${name}" not allowlisted` };
   }
   if (hasPortConflict(pod, room.others)) {
@@ -50,6 +52,11 @@ const safeSysctls = new Set([
   "net.ipv4.tcp_wmem",
 ]);
 const isSafeSysctl = (name: string): boolean => safeSysctls.has(name.replaceAll("/", "."));
+
+function isListed(name: string, listed: readonly string[]): boolean {
+  const dotted = name.replaceAll("/", ".");
+  return listed.some((one) => (one.endsWith("*") ? dotted.startsWith(one.slice(0, -1)) : dotted === one));
+}
 
 function hasPortConflict(pod: Pod, others: readonly Pod[]): boolean {
   const wanted = hostPorts(pod);

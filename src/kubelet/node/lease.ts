@@ -14,11 +14,11 @@ export interface LeaseDeps {
   readonly log: Log;
   readonly random: Random;
   readonly renewMs: number;
+  readonly durationSeconds: number;
   /** The Node's uid, once it is known: the Node owns the lease. */
   nodeUid(): string | undefined;
 }
 
-const durationSeconds = 40;
 /** After a failure, the next attempt comes sooner. */
 const retryMs = 1000;
 
@@ -50,7 +50,7 @@ async function renew(deps: LeaseDeps, held: Lease | undefined, signal: AbortSign
 }
 
 async function acquire(deps: LeaseDeps, signal: AbortSignal): Promise<Lease> {
-  const { client, nodeName: name, clock } = deps;
+  const { client, nodeName: name, clock, durationSeconds } = deps;
   const renewTime = microTimestamp(clock.now());
   const spec = { holderIdentity: name, leaseDurationSeconds: durationSeconds, renewTime };
   try {

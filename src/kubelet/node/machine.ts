@@ -1,6 +1,7 @@
 import { readFile, statfs } from "node:fs/promises";
 import os from "node:os";
-import { quantityOf, quantityValue } from "#api/meta/quantity.ts";
+import { quantityMilliValue, quantityOf, quantityOfMilli, quantityValue } from "#api/meta/quantity.ts";
+import { amountOf, isHard, type Threshold } from "#kubelet/eviction/thresholds.ts";
 import { goArchitecture } from "#lib/process/processes.ts";
 
 /** The machine that a node runs on. */
@@ -27,19 +28,19 @@ export interface MachineOptions {
   /** By default what the machine calls itself. Nodes that share a machine need different names. */
   readonly hostname?: string;
   readonly maxPods?: number;
+  /** At most so many pods for each processor; 0 for any number. */
+  readonly podsPerCore?: number;
   /** Reserved for the system and for Orlop itself. */
   readonly reserved?: Amounts;
+  /** Pods are not given the last part of memory and disk, where eviction begins. */
+  readonly thresholds?: readonly Threshold[];
   /** By default the first address that is not a loopback address. */
   readonly addresses?: readonly string[];
 }
 
-/** Pods are not given the last part of memory and disk, where eviction would begin. */
-const evictionMemory = "100Mi";
-const evictionDiskShare = 0.1;
-
 /** Reads the properties of this machine. */
 export async function readMachine(options: MachineOptions): Promise<Machine> {
-  const { dataDir, maxPods = 110, reserved = {} } = options;
+  const { dataDir, maxPods = 110, podsPerCore = 0, reserved = {}, thresholds = [] } = options;
   const [machineId, systemUuid, bootId, release, disk, meminfo] = await Promise.all([
     firstText(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
     firstText(["/sys/class/dmi/id/product_uuid", "/etc/machine-id"]),
@@ -51,13 +52,14 @@ export async function readMachine(options: MachineOptions): Promise<Machine> {
   const kibibytes = (name: string) => Number(new RegExp(`^${name}:\\s*(\\d+)`, "m").exec(meminfo)?.[1] ?? 0);
   const memory = `${kibibytes("MemTotal") || Math.floor(os.totalmem() / 1024)}Ki`;
   const diskBytes = disk.blocks * disk.bsize;
+  const cores = os.availableParallelism();
   const capacity = {
-    cpu: String(os.availableParallelism()),
+    cpu: String(cores),
     memory,
     "ephemeral-storage": `${Math.floor(diskBytes / 1024)}Ki`,
     "hugepages-1Gi": "0",
     "hugepages-2Mi": "0",
-    pods: String(maxPods),
+    pods: String(podsPerCore > 0 ? Math.min(maxPods, podsPerCore * cores) : maxPods),
   };
   return {
     hostname: options.hostname ?? os.hostname(),
@@ -71,22 +73,37 @@ export async function readMachine(options: MachineOptions): Promise<Machine> {
     architecture: goArchitecture(),
     swapBytes: kibibytes("SwapTotal") * 1024,
     capacity,
-    allocatable: allocatableOf(capacity, reserved, Math.floor(diskBytes * (1 - evictionDiskShare))),
+    allocatable: allocatableOf(capacity, { reserved, thresholds, diskBytes }),
   };
 }
 
-function allocatableOf(capacity: Amounts, reserved: Amounts, diskBytes: number): Amounts {
-  const cpuMilli = Number(capacity.cpu) * 1000 - Math.ceil(Number(reserved.cpu?.replace(/m$/, "") ?? 0));
-  const memory =
-    quantityValue(capacity.memory ?? "0") - quantityValue(evictionMemory) - quantityValue(reserved.memory ?? "0");
+interface SetAside {
+  readonly reserved: Amounts;
+  readonly thresholds: readonly Threshold[];
+  readonly diskBytes: number;
+}
+
+/** What is left of the capacity for pods. */
+export function allocatableOf(capacity: Amounts, { reserved, thresholds, diskBytes }: SetAside): Amounts {
+  const cpuMilli = quantityMilliValue(capacity.cpu ?? "0") - quantityMilliValue(reserved.cpu ?? "0");
+  const memory = podsMemoryBytes({ capacity }, reserved);
   const disk = diskBytes - quantityValue(reserved["ephemeral-storage"] ?? "0");
+  const kept = (signal: string, bytes: number): number =>
+    thresholds
+      .filter((one) => one.signal === signal && isHard(one))
+      .reduce((sum, { value }) => sum + amountOf(value, { available: bytes, capacity: bytes }), 0);
+  const memoryLeft = memory - kept("memory.available", quantityValue(capacity.memory ?? "0"));
   return {
     ...capacity,
-    cpu: cpuMilli % 1000 === 0 ? String(cpuMilli / 1000) : `${cpuMilli}m`,
-    memory: `${Math.max(0, Math.floor(memory / 1024))}Ki`,
-    "ephemeral-storage": quantityOf(Math.max(0, disk)),
+    cpu: quantityOfMilli(Math.max(0, cpuMilli)),
+    memory: `${Math.max(0, Math.floor(memoryLeft / 1024))}Ki`,
+    "ephemeral-storage": quantityOf(Math.max(0, disk - kept("nodefs.available", diskBytes))),
   };
 }
+
+/** How much memory all pods together may use: all that is not reserved. */
+export const podsMemoryBytes = ({ capacity }: Pick<Machine, "capacity">, reserved: Amounts): number =>
+  Math.max(0, quantityValue(capacity.memory ?? "0") - quantityValue(reserved.memory ?? "0"));
 
 async function firstText(paths: readonly string[]): Promise<string> {
   for (const path of paths) {

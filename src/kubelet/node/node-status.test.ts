@@ -15,7 +15,7 @@ const input = (more: Partial<NodeStatusInput> = {}): NodeStatusInput => ({
   kubeletPort: 10250,
   runtime: { name: "containerd", version: "1.6.20", apiVersion: "v1" },
   runtimeConditions: fine,
-  pressure: { memory: false, disk: false, pids: false },
+  pressure: [],
   images: [],
   devices: new Map([["example.com/gpu", { capacity: 2, allocatable: 1 }]]),
   previous: {},
@@ -74,9 +74,7 @@ test("nodeStatus() is not ready without a network, and says why", () => {
 
 test("nodeStatus() shows pressure", () => {
   const before = nodeStatus(input());
-  const after = nodeStatus(
-    input({ previous: before, pressure: { memory: true, disk: false, pids: true }, now: now + 1000 }),
-  );
+  const after = nodeStatus(input({ previous: before, pressure: ["MemoryPressure", "PIDPressure"], now: now + 1000 }));
 
   const shown = after.conditions?.map(({ type, status, reason }) => [type, status, reason].join(" ")).slice(0, 3);
   assert.deepEqual(shown, [
@@ -128,7 +126,7 @@ const restarts = [
 ] as const;
 for (const { name, before, finishedAt, now: at, ...expected } of restarts) {
   test(`decideRestart() restarts ${name}`, () => {
-    const decision = decideRestart(before, finishedAt, at);
+    const decision = decideRestart(before, { finishedAt, now: at });
 
     assert.deepEqual([decision.at, decision.backoff.delayMs], [expected.at, expected.delayMs]);
   });

@@ -1,15 +1,11 @@
 import { isExtendedResource } from "#api/core/container/resource-list.ts";
 import type { ContainerImage, NodeCondition, NodeStatus } from "#api/core/node.ts";
+import type { Pressure } from "#kubelet/eviction/signals.ts";
 import type { DeviceCount } from "#kubelet/resources/devices.ts";
 import type { Image, RuntimeCondition, RuntimeVersion } from "#kubelet/runtime/runtime.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import type { Amounts, Machine } from "./machine.ts";
 
-export interface NodePressure {
-  readonly memory: boolean;
-  readonly disk: boolean;
-  readonly pids: boolean;
-}
 export interface NodeStatusInput {
   readonly machine: Machine;
   readonly kubeletVersion: string;
@@ -17,8 +13,12 @@ export interface NodeStatusInput {
   readonly kubeletPort: number;
   readonly runtime: RuntimeVersion;
   readonly runtimeConditions: readonly RuntimeCondition[];
-  readonly pressure: NodePressure;
+  /** The conditions of pressure that are true. */
+  readonly pressure: readonly Pressure[];
+  readonly isShuttingDown?: boolean;
   readonly images: readonly Image[];
+  /** How many of them are shown. */
+  readonly maxImages?: number;
   /** What device plugins offer, by resource name. */
   readonly devices: ReadonlyMap<string, DeviceCount>;
   readonly previous: Partial<NodeStatus>;
@@ -53,7 +53,7 @@ export function nodeStatus(input: NodeStatusInput): NodeStatus {
       architecture,
       ...(machine.swapBytes > 0 ? { swap: { capacity: machine.swapBytes } } : {}),
     },
-    images: imagesOf(input.images),
+    images: imagesOf(input.images, input.maxImages ?? 50),
     runtimeHandlers: [{ name: "", features: { recursiveReadOnlyMounts: false, userNamespaces: false } }],
     features: { supplementalGroupsPolicy: false },
   };
@@ -69,18 +69,18 @@ const devicesOf = ({ devices }: NodeStatusInput, which: keyof DeviceCount): Amou
 type Draft = Required<Pick<NodeCondition, "type" | "status" | "reason" | "message">>;
 
 function conditionsOf(input: NodeStatusInput): NodeCondition[] {
-  const { memory, disk, pids } = input.pressure;
+  const isUnder = (pressure: Pressure) => input.pressure.includes(pressure);
   const drafts: Draft[] = [
-    memory
+    isUnder("MemoryPressure")
       ? draft("MemoryPressure", "True", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
       : draft("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    disk
+    isUnder("DiskPressure")
       ? draft("DiskPressure", "True", "KubeletHasDiskPressure", "kubelet has disk pressure")
       : draft("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    pids
+    isUnder("PIDPressure")
       ? draft("PIDPressure", "True", "KubeletHasInsufficientPID", "kubelet has insufficient PID available")
       : draft("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    readyOf(input.runtimeConditions),
+    readyOf(input.runtimeConditions, input.isShuttingDown ?? false),
   ];
   const before = input.previous.conditions ?? [];
   const own = new Set(drafts.map(({ type }) => type));
@@ -100,7 +100,7 @@ const draft = (type: string, status: string, reason: string, message: string): D
   message,
 });
 
-function readyOf(conditions: readonly RuntimeCondition[]): Draft {
+function readyOf(conditions: readonly RuntimeCondition[], isShuttingDown: boolean): Draft {
   const faults = conditions
     .filter(({ status }) => !status)
     .map(({ type, reason, message }) => {
@@ -108,16 +108,16 @@ function readyOf(conditions: readonly RuntimeCondition[]): Draft {
       return `${what}: ${type}=false reason:${reason} message:${message}`;
     });
   if (conditions.length === 0) faults.push("container runtime is down");
+  if (isShuttingDown) faults.push("node is shutting down");
   if (faults.length === 0) return draft("Ready", "True", "KubeletReady", "kubelet is posting ready status");
   const message = faults.length === 1 ? (faults[0] ?? "") : `[${faults.join(", ")}]`;
   return draft("Ready", "False", "KubeletNotReady", message);
 }
 
-const maxImages = 50;
 const maxNames = 5;
 
 /** Largest first, because the scheduler prefers nodes that have a pod's large images. */
-function imagesOf(images: readonly Image[]): ContainerImage[] {
+function imagesOf(images: readonly Image[], maxImages: number): ContainerImage[] {
   const named = images.map(({ digests, tags, sizeBytes }) => ({
     names: [...digests, ...tags].slice(0, maxNames),
     sizeBytes,

@@ -12,7 +12,7 @@ import { equal } from "#lib/data/equal.ts";
 import type { Log } from "#lib/process/log.ts";
 import { insist } from "../insist.ts";
 import type { Machine } from "./machine.ts";
-import { conditionEvents, type NodePressure, type NodeStatusInput, nodeStatus } from "./node-status.ts";
+import { conditionEvents, type NodeStatusInput, nodeStatus } from "./node-status.ts";
 
 export interface NodeDeps {
   readonly nodeName: string;
@@ -30,10 +30,16 @@ export interface NodeDeps {
   readonly podCidrs: readonly string[];
   /** How often to check for changes. */
   readonly checkMs: number;
-  pressure(): NodePressure;
+  /** An unchanged status is reported again after this time. */
+  readonly reportMs: number;
+  /** How many images the status shows. */
+  readonly maxImages: number;
+  /** Which resources of the node run out. */
+  pressure(): NodeStatusInput["pressure"];
+  isShuttingDown(): boolean;
   devices(): NodeStatusInput["devices"];
   /** Resolves when the next check should happen early. */
-  changed?(): Promise<void>;
+  changed(): Promise<void>;
   /** The Node as it was last seen in the API. */
   seen(): Node | undefined;
   /** Called with the Node as stored in the API, once it exists. */
@@ -42,8 +48,6 @@ export interface NodeDeps {
 
 export const kubeletVersion = "v1.36.4";
 const fieldManager = "kubelet";
-/** An unchanged status is reported again after this time. */
-const reportMs = 300_000;
 const unreadyCheckMs = 200;
 
 /** Registers the node and keeps its status up to date, until the signal. */
@@ -58,14 +62,13 @@ export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void
   while (!signal.aborted) {
     const isReady = isConditionTrue(node.status.conditions, "Ready");
     const pauseMs = isReady ? deps.checkMs : unreadyCheckMs;
-    if (deps.changed) await withDeadline(pauseMs, { clock: deps.clock, signal }, deps.changed);
-    else await deps.clock.sleep(pauseMs, signal);
+    await withDeadline(pauseMs, { clock: deps.clock, signal }, deps.changed);
     node = newestOf(node, deps.seen());
     node = await insist(limits, "could not report the node's status", async () => {
       const status = await observe(deps, node.status, signal);
       const now = deps.clock.now();
       const isSame = equal(withoutHeartbeat(status), withoutHeartbeat(node.status));
-      if (isSame && now - reportedAt < reportMs) return node;
+      if (isSame && now - reportedAt < deps.reportMs) return node;
       reportedAt = now;
       return await report(deps, node, status, signal);
     });
@@ -84,7 +87,7 @@ async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: Ab
     answerOf(deps, signal, (limit) => deps.runtime.conditions(limit)),
     answerOf(deps, signal, (limit) => deps.runtime.listImages(limit)),
   ]);
-  const { machine, kubeletPort, clock } = deps;
+  const { machine, kubeletPort, clock, maxImages } = deps;
   return nodeStatus({
     machine,
     kubeletVersion,
@@ -92,7 +95,9 @@ async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: Ab
     runtime: deps.version,
     runtimeConditions,
     images,
+    maxImages,
     pressure: deps.pressure(),
+    isShuttingDown: deps.isShuttingDown(),
     devices: deps.devices(),
     previous,
     now: clock.now(),

@@ -1,5 +1,7 @@
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import type { Pod } from "#api/core/pod.ts";
+import { pressureRejection } from "#kubelet/eviction/admit-under-pressure.ts";
+import type { Pressure } from "#kubelet/eviction/signals.ts";
 import { admitPod, type NodeRoom, type Rejection } from "#kubelet/node/admit.ts";
 import { admitDevices, type Devices, mayWantDevices } from "#kubelet/node/admit-devices.ts";
 import type { Log } from "#lib/process/log.ts";
@@ -14,8 +16,12 @@ import { PodWorker } from "./pod-worker.ts";
 export interface NodePodsOptions {
   /** The resources that the node has for pods. */
   readonly allocatable: NodeRoom["allocatable"];
+  readonly unsafeSysctls?: NodeRoom["unsafeSysctls"];
   readonly devices: Devices | undefined;
   readonly log: Log;
+  /** The conditions of pressure that the node has; none by default. */
+  pressure?(): readonly Pressure[];
+  isShuttingDown?(): boolean;
   /** Called when nothing is left of a pod. */
   finished(uid: string): void;
 }
@@ -61,12 +67,19 @@ export class NodePods {
     const found = this.#found.get(uid);
     this.#found.delete(uid);
     const isNew = found === undefined && pod.status.startTime === undefined && !pod.metadata.deletionTimestamp;
-    const rejection = isNew ? admitPod(pod, this.roomFor(uid)) : undefined;
+    const rejection = isNew ? this.#admit(pod) : undefined;
     const admission = isNew && !rejection && mayWantDevices(pod) ? this.#admitDevices(pod) : undefined;
     const worker = new PodWorker(deps, { pod, found, admission, finished: (gone) => this.#podFinished(gone) });
     this.#workers.set(uid, worker);
     if (rejection) worker.reject(rejection);
     return worker;
+  }
+
+  #admit(pod: Pod): Rejection | undefined {
+    if (this.#options.isShuttingDown?.()) {
+      return { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." };
+    }
+    return pressureRejection(pod, this.#options.pressure?.() ?? []) ?? admitPod(pod, this.roomFor(pod.metadata.uid));
   }
 
   async #admitDevices(pod: Pod): Promise<Rejection | undefined> {
@@ -93,7 +106,8 @@ export class NodePods {
   /** The node's resources minus those of all other pods. */
   roomFor(uid: string): NodeRoom {
     const others = this.#activeWorkers().filter((worker) => worker.uid !== uid);
-    return { allocatable: this.#options.allocatable, others: others.map(({ pod }) => pod) };
+    const { allocatable, unsafeSysctls = [] } = this.#options;
+    return { allocatable, unsafeSysctls, others: others.map(({ pod }) => pod) };
   }
 
   /** Ends a pod with phase Failed and the given reason. False if the pod is not here. */
@@ -101,6 +115,16 @@ export class NodePods {
     const worker = this.#workers.get(uid);
     worker?.evict(eviction);
     return worker !== undefined;
+  }
+
+  /** Whether a pod uses nothing of the node any more but the space of its logs. */
+  isCleanedUp(uid: string): boolean {
+    return this.#workers.get(uid)?.isReleased ?? true;
+  }
+
+  /** Removes the containers of ended pods, with their logs. */
+  async removeDeadContainers(): Promise<void> {
+    for (const worker of this.workers) await worker.discardContainers();
   }
 
   /** Objects that these pods refer to have changed. */

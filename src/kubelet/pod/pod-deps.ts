@@ -37,6 +37,10 @@ export interface PodDeps {
   readonly clusterDns: ClusterDns;
   readonly hostIps: readonly string[];
   readonly allocatable: Readonly<Record<string, string>>;
+  /** The longest pause before a restart; 5 min by default. */
+  readonly maxRestartMs?: number;
+  /** Whether containers without a seccomp profile get that of the runtime. */
+  readonly seccompDefault?: boolean;
   /** The services for the environment of pods in this namespace. */
   services(namespace: string): readonly Service[];
   /** The runtime handler of a RuntimeClass. */

@@ -2,7 +2,7 @@ import { isFinished } from "#api/core/pod/pod-state.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { podFullName } from "#kubelet/config/runtime-labels.ts";
 import type { Rejection } from "#kubelet/node/admit.ts";
-import type { PodProbes } from "#kubelet/probes/pod-probes.ts";
+import type { PodProbes, ProbeCount } from "#kubelet/probes/pod-probes.ts";
 import type { Container } from "#kubelet/runtime/runtime.ts";
 import { withDeadline } from "#lib/async/deadline.ts";
 import { realQueueMicrotask } from "#lib/async/real-timers.ts";
@@ -84,7 +84,7 @@ export class PodWorker {
       facts: () => this.#facts,
       changed: () => this.wake(),
     });
-    this.#facts = new PodFacts(this.#createRecords(found));
+    this.#facts = new PodFacts(this.#createRecords(found), deps.maxRestartMs);
     this.#writer = createStatusWriter({
       deps,
       facts: this.#facts,
@@ -112,6 +112,13 @@ export class PodWorker {
   }
   get state(): PodState {
     return this.#facts.records.state;
+  }
+  get probeCounts(): Iterable<ProbeCount> {
+    return this.#probes.counts;
+  }
+  /** Whether it has ended and uses nothing of the node but the space of its logs. */
+  get isReleased(): boolean {
+    return this.#life.phase === "stopped" ? this.#life.isReleased : hasStopped(this.#life);
   }
 
   /** The API has a newer version of the pod. */
@@ -166,6 +173,12 @@ export class PodWorker {
     this.#life = { phase: "running" };
     if (rejection) this.reject(rejection);
     else this.wake();
+  }
+
+  /** Removes the containers of a pod that has ended, with their logs, to make room on the disk. */
+  async discardContainers(): Promise<void> {
+    if (!this.isReleased || !isFinished(this.#pod)) return;
+    for (const { id } of this.state.containers) await this.#effects.run({ do: "discard", id });
   }
 
   /** Other pods have ended or shrunk. */

@@ -29,6 +29,13 @@ export interface ProbedContainer {
   readonly known?: { readonly started: boolean; readonly ready: boolean };
 }
 
+export interface ProbeCount {
+  readonly container: string;
+  readonly probe: (typeof titles)[ProbeKind];
+  readonly result: "successful" | "failed" | "unknown";
+  readonly count: number;
+}
+
 interface Series extends KindOfProbe {
   readonly stop: AbortController;
   verdict: Verdict;
@@ -45,6 +52,7 @@ const earlyRetryMs = 100;
 export class PodProbes implements ProbeResults, ReadinessView {
   readonly #deps: PodProbeDeps;
   readonly #watched = new Map<string, Watched>();
+  readonly #counts = new Map<string, ProbeCount>();
 
   constructor(deps: PodProbeDeps) {
     this.#deps = deps;
@@ -79,6 +87,11 @@ export class PodProbes implements ProbeResults, ReadinessView {
         one.verdict = { ...one.verdict, result: "success" };
       }
     }
+  }
+
+  /** How many checks had which result, for metrics. */
+  get counts(): Iterable<ProbeCount> {
+    return this.#counts.values();
   }
 
   startup = (id: string): ProbeResult | undefined => this.#result(id, "startup");
@@ -133,6 +146,7 @@ export class PodProbes implements ProbeResults, ReadinessView {
     const { kind, probe, stop } = series;
     const outcome = await this.#deps.check(watched.id, { kind, probe }, stop.signal).catch(messageOf);
     if (stop.signal.aborted) return;
+    this.#count(watched.container.name, kind, outcome);
     const before = series.verdict;
     if (typeof outcome !== "string") {
       series.verdict = judge(before, outcome.result === "failure" ? "failure" : "success", probe);
@@ -148,6 +162,13 @@ export class PodProbes implements ProbeResults, ReadinessView {
     else if (!isOver) this.#schedule(watched, series, Math.max(atMs + periodMs, now), early);
     if (kind === "startup" && result === "success" && before.result !== "success") this.#beginOthers(watched);
     if (result !== before.result) this.#deps.changed();
+  }
+
+  #count(container: string, kind: ProbeKind, outcome: ProbeOutcome | string): void {
+    const result = typeof outcome === "string" ? "unknown" : outcome.result === "failure" ? "failed" : "successful";
+    const key = `${container} ${kind} ${result}`;
+    const count = (this.#counts.get(key)?.count ?? 0) + 1;
+    this.#counts.set(key, { container, probe: titles[kind], result, count });
   }
 
   #recordEvent({ container }: Watched, { kind }: Series, outcome: ProbeOutcome | string): void {

@@ -10,6 +10,7 @@ import type { PodSandboxConfig } from "./cri-messages.ts";
 import { mergeEvents } from "./merge-events.ts";
 import { hasOomNote, removeOomNote } from "./oom-notes.ts";
 import type {
+  CheckpointRequest,
   ContainerRuntime,
   ContainerStatus,
   CreateContainer,
@@ -151,6 +152,10 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
 
   async reopenLog(id: string, signal?: AbortSignal) {
     await this.#call(criCalls.reopenContainerLog, { containerId: id }, { signal });
+  }
+
+  async checkpoint(id: string, { location, timeoutSeconds: timeout, signal }: CheckpointRequest) {
+    await this.#call(criCalls.checkpointContainer, { containerId: id, location, timeout }, { signal });
   }
 
   async execSync(

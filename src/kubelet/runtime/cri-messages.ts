@@ -260,6 +260,12 @@ export const CreateContainerRequest = message({
 });
 export const ContainerId = message({ containerId: field(1, "string") });
 /** The timeout is in seconds. */
+export const CheckpointContainerRequest = message({
+  containerId: field(1, "string"),
+  location: field(2, "string"),
+  timeout: field(3, "int64"),
+});
+/** The timeout is in seconds. */
 export const StopContainerRequest = message({ containerId: field(1, "string"), timeout: field(2, "int64") });
 
 const ContainerFilter = message({

@@ -27,6 +27,7 @@ export const criCalls = {
   listContainers: runtime("ListContainers", cri.ListContainersRequest, cri.ListContainersResponse),
   containerStatus: runtime("ContainerStatus", cri.ContainerStatusRequest, cri.ContainerStatusResponse),
   updateContainerResources: runtime("UpdateContainerResources", cri.UpdateContainerResourcesRequest, cri.Empty),
+  checkpointContainer: runtime("CheckpointContainer", cri.CheckpointContainerRequest, cri.Empty),
   reopenContainerLog: runtime("ReopenContainerLog", cri.ContainerId, cri.Empty),
 
   execSync: runtime("ExecSync", cri.ExecSyncRequest, cri.ExecSyncResponse),

@@ -25,6 +25,8 @@ export interface ContainerRuntime {
   updateResources(id: string, resources: LinuxResources, signal?: AbortSignal): Promise<void>;
   /** Call this after the log file was renamed. */
   reopenLog(id: string, signal?: AbortSignal): Promise<void>;
+  /** Saves the state of a running container to a file. Not every runtime can. */
+  checkpoint(id: string, options: CheckpointRequest): Promise<void>;
 
   /** Runs a command in a container; rejects if it takes too long. */
   execSync(id: string, command: readonly string[], options?: ExecSyncOptions): Promise<ExecResult>;
@@ -47,6 +49,13 @@ export interface ContainerRuntime {
    * event is `resync`, which is repeated whenever events may have been missed.
    */
   events(signal: AbortSignal): AsyncIterable<RuntimeEvent>;
+}
+
+export interface CheckpointRequest {
+  readonly location: string;
+  /** 0 for the runtime's default. */
+  readonly timeoutSeconds: number;
+  readonly signal?: AbortSignal;
 }
 
 export type RuntimeEvent =

@@ -224,6 +224,11 @@ export class SimulatedRuntime implements ContainerRuntime {
     this.#container(id);
   }
 
+  async checkpoint(id: string) {
+    this.#container(id);
+    throw new Error("a simulated container has no state to save");
+  }
+
   async execSync(id: string, command: readonly string[]): Promise<ExecResult> {
     const { config, status } = this.#container(id);
     if (status.state !== "running") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);

@@ -21,19 +21,15 @@ export const apiServerName = "kube-apiserver-kubelet-client";
 export function nodeAccess(nodeName: string, clock: Clock, client?: Client): Access {
   const reviewed = new Map<string, number>();
   return async (request, route) => {
-    const socket = request.socket;
-    const certificate = socket instanceof TLSSocket && socket.authorized ? socket.getPeerX509Certificate() : undefined;
-    // It was valid when the connection began, which may be long ago.
-    if (certificate && notAfterMs(certificate) > clock.now()) {
-      const { commonName, organizations } = readSubject(certificate);
-      if (commonName === apiServerName || organizations.includes("system:masters")) return;
-    }
+    const owner = certificateOwner(request, clock);
+    if (owner && (owner.commonName === apiServerName || owner.organizations.includes("system:masters"))) return;
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
-    if (!token || !client) throw unauthorized();
-    const attributes = { ...attributesOf(request.method ?? "GET", route), group: "", name: nodeName };
-    const key = `${attributes.verb} ${attributes.subresource} ${token}`;
+    if (!client || (!token && !owner)) throw unauthorized();
+    const { verb, subresources } = attributesOf(request.method ?? "GET", route);
+    const key = `${verb} ${subresources.join()} ${token ?? JSON.stringify(owner)}`;
     if ((reviewed.get(key) ?? 0) > clock.now()) return;
-    await review(client, token, attributes);
+    const user = token ? await userOf(client, token) : userOfCertificate(owner);
+    await review(client, user, { verb, subresources, nodeName });
     if (reviewed.size >= maxReviewed) reviewed.clear();
     reviewed.set(key, clock.now() + reviewedForMs);
   };
@@ -42,41 +38,66 @@ export function nodeAccess(nodeName: string, clock: Clock, client?: Client): Acc
 const reviewedForMs = 60_000;
 const maxReviewed = 1000;
 
-interface Attributes {
-  readonly verb: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly group: string;
-  readonly name: string;
+type Owner = ReturnType<typeof readSubject>;
+
+/** Whom the certificate of the connection names, if the cluster has signed it. */
+function certificateOwner({ socket }: IncomingMessage, clock: Clock): Owner | undefined {
+  const certificate = socket instanceof TLSSocket && socket.authorized ? socket.getPeerX509Certificate() : undefined;
+  // It was valid when the connection began, which may be long ago.
+  return certificate && notAfterMs(certificate) > clock.now() ? readSubject(certificate) : undefined;
 }
 
-async function review(client: Client, token: string, attributes: Attributes): Promise<void> {
+interface User {
+  readonly user: string;
+  readonly uid: string;
+  readonly groups: string[];
+  readonly extra: Record<string, string[]>;
+}
+
+const userOfCertificate = (owner: Owner | undefined): User => ({
+  user: owner?.commonName ?? "",
+  uid: "",
+  groups: [...(owner?.organizations ?? []), "system:authenticated"],
+  extra: {},
+});
+
+async function userOf(client: Client, token: string): Promise<User> {
   const { status } = await client.create(TokenReview, { metadata: {}, spec: { token } });
   if (!status.authenticated) throw unauthorized();
   const { username: user = "", uid = "", groups = [], extra = {} } = status.user;
-  const answer = await client.create(SubjectAccessReview, {
-    metadata: {},
-    spec: { user, uid, groups, extra, resourceAttributes: attributes },
-  });
-  if (answer.status.allowed) return;
-  const { verb, resource, subresource, name } = attributes;
-  throw new StatusError(
-    "Forbidden",
-    `Forbidden (user=${user}, verb=${verb}, resource=${resource}, subresource(s)=[${subresource}], name=${name})`,
-  );
+  return { user, uid, groups, extra };
 }
 
-const subresources: Readonly<Record<string, string>> = {
-  stats: "stats",
-  metrics: "metrics",
-  logs: "log",
-  healthz: "healthz",
-  pods: "pods",
+interface Attributes {
+  readonly verb: string;
+  /** One of them is enough. */
+  readonly subresources: readonly string[];
+  readonly nodeName: string;
+}
+
+async function review(client: Client, user: User, { verb, subresources, nodeName: name }: Attributes): Promise<void> {
+  for (const subresource of subresources) {
+    const resourceAttributes = { verb, resource: "nodes", subresource, group: "", name };
+    const answer = await client.create(SubjectAccessReview, { metadata: {}, spec: { ...user, resourceAttributes } });
+    if (answer.status.allowed) return;
+  }
+  const which = `verb=${verb}, resource=nodes, subresource(s)=[${subresources.join(" ")}]`;
+  throw new StatusError("Forbidden", `Forbidden (user=${user.user}, ${which})`);
+}
+
+/** Upstream's subresources of a node for the paths of a kubelet's server. */
+const subresources: Readonly<Record<string, readonly string[]>> = {
+  stats: ["stats"],
+  metrics: ["metrics"],
+  logs: ["log"],
+  checkpoint: ["checkpoint"],
+  healthz: ["healthz", "proxy"],
+  pods: ["pods", "proxy"],
+  runningpods: ["pods", "proxy"],
+  configz: ["configz", "proxy"],
 };
 
-/** Upstream's attributes for access to a kubelet's server. */
 const attributesOf = (method: string, route: string) => ({
   verb: verbOfMethod(method) ?? "get",
-  resource: "nodes",
-  subresource: subresources[route] ?? "proxy",
+  subresources: (Object.hasOwn(subresources, route) ? subresources[route] : undefined) ?? ["proxy"],
 });

@@ -1,4 +1,5 @@
 import type { Pod } from "#api/core/pod.ts";
+import type { ProbeCount } from "#kubelet/probes/pod-probes.ts";
 import type { ExecRequest, ExecResult, StreamRequest } from "#kubelet/runtime/runtime.ts";
 
 export interface PodRef {
@@ -45,6 +46,38 @@ export interface KubeletHandle {
   /** The pods that are bound to the node, with their newest status. */
   pods(): readonly Pod[];
   stats(signal?: AbortSignal): Promise<NodeStats>;
+  counts(): KubeletCounts;
+  /** Saves the state of a running container to a file of the node, and resolves with its path. */
+  checkpoint(ref: PodRef, container: string, options: CheckpointOptions): Promise<string>;
+}
+
+export interface CheckpointOptions {
+  /** The runtime's default if absent. */
+  readonly timeoutSeconds?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What the kubelet counts, for metrics. */
+export interface KubeletCounts {
+  readonly pods: number;
+  readonly runningPods: number;
+  /** By the state of the container. */
+  readonly containers: ReadonlyMap<string, number>;
+  /** By the signal that caused them. */
+  readonly evictions: ReadonlyMap<string, number>;
+  readonly probes: readonly PodProbeCount[];
+}
+export const noCounts: KubeletCounts = {
+  pods: 0,
+  runningPods: 0,
+  containers: new Map(),
+  evictions: new Map(),
+  probes: [],
+};
+export interface PodProbeCount extends ProbeCount {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly podUid: string;
 }
 
 export interface Usage {
@@ -78,6 +111,7 @@ export interface PodUsage {
   readonly uid: string;
   readonly startedMs: number;
   readonly usage?: Usage;
+  readonly processes?: number;
   readonly containers: readonly ContainerUsage[];
 }
 /** What a node and its pods use at one moment. */

@@ -51,6 +51,7 @@ function podForm(pod: PodUsage, stats: NodeStats, rates: CpuRates): unknown {
     startTime: timestamp(pod.startedMs),
     containers: pod.containers.map((container) => containerForm(uid, container, rates)),
     ...(usage ? usageForm(uid, usage, rates) : {}),
+    ...(pod.processes === undefined ? {} : { process_stats: { process_count: pod.processes } }),
     ...(storage ? { "ephemeral-storage": filesystemForm(storage) } : {}),
   };
 }

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import net from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { type TLSSocket } from "node:tls";
@@ -13,7 +16,7 @@ import { createAuthority, createCertificate, type KeyPair } from "#lib/crypto/x5
 import { silentLog } from "#lib/process/log.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { apiServerName } from "./access.ts";
-import type { ContainerLogOptions, KubeletHandle, NodeStats } from "./handle.ts";
+import { type ContainerLogOptions, type KubeletHandle, type NodeStats, noCounts } from "./handle.ts";
 import { CpuRates, renderResourceMetrics, renderSummary } from "./render-stats.ts";
 import { type KubeletServer, startKubeletServer } from "./server.ts";
 
@@ -80,6 +83,7 @@ suite("the node's server", () => {
   const serving = certify("system:node:one", "server");
   const clock = createVirtualClock();
   let server: KubeletServer;
+  let logDir = "";
   let asked: ContainerLogOptions | undefined;
   const left = Promise.withResolvers<string>();
 
@@ -99,15 +103,26 @@ suite("the node's server", () => {
     portForwardUrl: () => Promise.reject(new Error("broken")),
     run: async () => ({ stdout: Buffer.from("out"), stderr: Buffer.from("err"), exitCode: 1 }),
     pods: () => [],
+    counts: () => noCounts,
+    checkpoint: () => Promise.reject(new Error("no criu")),
     stats: async () => stats,
   };
 
   before(async () => {
     const { key, certificate: cert } = serving;
     const clientCa = authority.certificate;
-    server = await startKubeletServer({ port: 0, key, cert, clientCa, handle, clock, log: silentLog });
+    logDir = await mkdtemp(path.join(tmpdir(), "orlop-logs-"));
+    await mkdir(path.join(logDir, "<b>"));
+    await writeFile(path.join(logDir, "syslog"), "a line\n");
+    await symlink("/etc/passwd", path.join(logDir, "out"));
+    await symlink("syslog", path.join(logDir, "in"));
+    const more = { logDir, configuration: { maxPods: 7 } };
+    server = await startKubeletServer({ port: 0, key, cert, clientCa, handle, clock, log: silentLog, ...more });
   });
-  after(() => server[Symbol.asyncDispose]());
+  after(async () => {
+    await server[Symbol.asyncDispose]();
+    await rm(logDir, { recursive: true });
+  });
 
   const optionsAs = (who: string | undefined): https.RequestOptions => {
     const ca = authority.certificate;
@@ -137,11 +152,40 @@ suite("the node's server", () => {
     { path: "/exec/default/web/main?command=id", status: 400, text: "Upgrade request required" },
     { path: "/no/such/path", status: 404, text: "404 page not found" },
     { path: "/stats/other", status: 404, text: "404 page not found" },
+    { path: "/logs/syslog", status: 200, text: "a line\n" },
+    { path: "/logs/in", status: 200, text: "a line\n" },
+    { path: "/logs", status: 301, text: "" },
+    { path: "/logs/out", status: 404, text: "404 page not found" },
+    { path: "/logs/%2e%2e%2fetc%2fpasswd", status: 404, text: "404 page not found" },
+    { path: "/logs/..%2f..%2fetc/passwd", status: 404, text: "404 page not found" },
+    { path: "/logs/sys%00log", status: 404, text: "404 page not found" },
+    { path: "/logs/syslog/more", status: 404, text: "404 page not found" },
+    {
+      path: "/logs/",
+      status: 200,
+      text: '<pre>\n<a href="./%3Cb%3E">&lt;b&gt;</a>\n<a href="./in">in</a>\n<a href="./out">out</a>\n<a href="./syslog">syslog</a>\n</pre>\n',
+    },
+    { path: "/configz", status: 200, text: '{"kubeletconfig":{"maxPods":7}}' },
+    { path: "/metrics/other", status: 404, text: "404 page not found" },
+    { path: "/metrics/toString", status: 404, text: "404 page not found" },
     { path: "/%zz", status: 400, text: 'the path segment "%zz" is not valid percent-encoding' },
   ];
   for (const { path, status, text } of cases) {
     test(`answers ${path} with ${status}`, async () => assert.deepEqual(await get(path), { status, text }));
   }
+
+  test("serves metrics of itself, of containers and of probes", async () => {
+    assert.match((await get("/metrics")).text, /^kubelet_node_name\{node="one"\} 1$/m);
+    const containers = (await get("/metrics/cadvisor")).text;
+    assert.match(containers, /^container_memory_working_set_bytes\{container="main",.*pod="web"\} 200$/m);
+    assert.match((await get("/metrics/probes")).text, /^process_start_time_seconds /m);
+  });
+
+  test("saves the state of a container only on POST, and only of one that exists", async () => {
+    assert.equal((await get("/checkpoint/default/web/main")).status, 405);
+    const answer = await get("/checkpoint/default/web/main", { method: "POST" });
+    assert.deepEqual(answer, { status: 404, text: "pod does not exist" });
+  });
 
   test("passes on the options of a log request", async () => {
     await get("/containerLogs/default/web/main?tailLines=3&limitBytes=9&timestamps=true&sinceSeconds=5&stream=Stderr");

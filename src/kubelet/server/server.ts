@@ -1,15 +1,21 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";
+import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
+import { allContainers } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { badRequest, methodNotAllowed, StatusError } from "#api/status.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { ignore } from "#lib/net/sockets.ts";
 import { mayUpgrade } from "#lib/net/upgrade.ts";
 import type { Log } from "#lib/process/log.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type Access, nodeAccess } from "./access.ts";
 import type { KubeletHandle } from "./handle.ts";
 import { limitConnections, serverTimeouts } from "./limit-connections.ts";
 import { containerLogs } from "./logs.ts";
+import { machineLogs } from "./machine-logs.ts";
+import { renderContainerMetrics, renderKubeletMetrics, renderProbeMetrics } from "./render-metrics.ts";
 import { CpuRates, renderResourceMetrics, renderSummary } from "./render-stats.ts";
 import { containerOf, type NodeRequest, type Route, refuse, type UpgradeRoute } from "./requests.ts";
 import { attach, exec, portForward, refuseUpgrade } from "./streams.ts";
@@ -25,6 +31,12 @@ export interface KubeletServerOptions {
   readonly handle: KubeletHandle;
   readonly clock: Clock;
   readonly log: Log;
+  /** The machine's logs, which are served under /logs/; none by default. */
+  readonly logDir?: string | undefined;
+  /** What /configz shows. */
+  readonly configuration?: object;
+  /** Whether the inside of containers is shown; true by default. */
+  readonly showsContainers?: boolean;
   /** Authorizes requests; by default only the API server and administrators, by certificate. */
   readonly access?: Access;
 }
@@ -72,28 +84,102 @@ interface Serving {
   readonly options: KubeletServerOptions;
   readonly access: Access;
   readonly routes: Readonly<Record<string, Route>>;
+  readonly upgradeRoutes: Readonly<Record<string, UpgradeRoute>>;
 }
 
 function createServing(options: KubeletServerOptions): Serving {
+  const { handle, clock, showsContainers = true } = options;
+  const routes = { ...stateRoutes(options), ...(showsContainers ? containerRoutes(options) : disabledRoutes) };
+  const access = options.access ?? nodeAccess(handle.nodeName, clock);
+  return { options, access, routes, upgradeRoutes: showsContainers ? upgradeRoutes : {} };
+}
+
+/** What is running, and how it is. */
+function stateRoutes({ handle, clock }: KubeletServerOptions): Record<string, Route> {
   const rates = new CpuRates();
-  const { handle, clock } = options;
-  const routes: Record<string, Route> = {
-    containerLogs,
+  const startedMs = clock.now();
+  const summary: Route = async ({ signal }, response) =>
+    sendJson(response, renderSummary(await handle.stats(signal), rates));
+  const metrics: Readonly<Record<string, (signal: AbortSignal) => string | Promise<string>>> = {
+    "": () =>
+      renderKubeletMetrics({ nodeName: handle.nodeName, counts: handle.counts(), process: ownProcess(startedMs) }),
+    resource: async (signal) => renderResourceMetrics(await handle.stats(signal)),
+    cadvisor: async (signal) =>
+      renderContainerMetrics(await handle.stats(signal), handle.pods(), availableParallelism()),
+    probes: () => renderProbeMetrics(handle.counts(), startedMs),
+  };
+  return {
     healthz: (_, response) => void response.writeHead(200, plainText).end("ok"),
-    pods: (_, response) =>
-      sendJson(response, { kind: "PodList", apiVersion: "v1", metadata: {}, items: handle.pods() }),
-    run: runCommand,
-    async stats({ path, signal }, response) {
-      if (path[1] !== "summary") throw noSuchPath();
-      sendJson(response, renderSummary(await handle.stats(signal), rates));
+    pods: (_, response) => sendPods(response, handle.pods()),
+    async stats(request, response) {
+      if (request.path[1] !== "summary") throw noSuchPath();
+      await summary(request, response);
     },
     async metrics({ path, signal }, response) {
-      if (path[1] !== "resource") throw noSuchPath();
-      response.writeHead(200, metricsText).end(renderResourceMetrics(await handle.stats(signal)));
+      const name = path[1] ?? "";
+      const render = Object.hasOwn(metrics, name) && path.length <= 2 ? metrics[name] : undefined;
+      if (!render) throw noSuchPath();
+      response.writeHead(200, metricsText).end(await render(signal));
     },
   };
-  return { options, access: options.access ?? nodeAccess(handle.nodeName, clock), routes };
 }
+
+const ownProcess = (startedMs: number) => {
+  const { user, system } = process.cpuUsage();
+  return { startedMs, cpuSeconds: (user + system) / 1e6, residentBytes: process.memoryUsage.rss() };
+};
+
+/** What shows or changes the inside of containers and of the machine. */
+function containerRoutes({ handle, logDir, configuration }: KubeletServerOptions): Record<string, Route> {
+  return {
+    containerLogs,
+    run: runCommand,
+    checkpoint,
+    configz: (_, response) => sendJson(response, { kubeletconfig: configuration ?? {} }),
+    runningpods: (_, response) =>
+      sendPods(
+        response,
+        handle.pods().filter(({ status }) => status.phase === "Running"),
+      ),
+    async logs(request, response) {
+      if (logDir === undefined) throw new StatusError("MethodNotAllowed", "logs endpoint is disabled.");
+      await machineLogs(logDir, request, response);
+    },
+  };
+}
+
+const disabled: Route = () => {
+  throw new StatusError("MethodNotAllowed", "Debug endpoints are disabled.");
+};
+const disabledRoutes: Record<string, Route> = Object.fromEntries(
+  ["run", "exec", "attach", "portForward", "containerLogs", "runningpods", "logs"].map((name) => [name, disabled]),
+);
+
+const sendPods = (response: ServerResponse, items: readonly Pod[]): void =>
+  sendJson(response, { kind: "PodList", apiVersion: "v1", metadata: {}, items });
+
+/** POST /checkpoint/NAMESPACE/POD/CONTAINER */
+const checkpoint: Route = async (request, response) => {
+  if (request.message.method !== "POST") throw methodNotAllowed();
+  const { ref, container } = containerOf(request);
+  const pod = request.handle.pods().find(({ metadata: { namespace, name } }) => {
+    return namespace === ref.namespace && name === ref.name;
+  });
+  if (!pod) throw new StatusError("NotFound", "pod does not exist");
+  if (!allContainers(pod.spec).some(({ name }) => name === container)) {
+    throw new StatusError("NotFound", `container ${container} does not exist`);
+  }
+  const timeout = request.query.getAll("timeout").at(-1);
+  if (timeout !== undefined && !/^\d{1,9}$/.test(timeout)) {
+    throw new StatusError("NotFound", "cannot parse value of timeout parameter");
+  }
+  const options = { signal: request.signal, ...(timeout === undefined ? {} : { timeoutSeconds: Number(timeout) }) };
+  const file = await request.handle.checkpoint(ref, container, options).catch((error: unknown) => {
+    const what = `${ref.namespace}/${ref.name}/${container}`;
+    throw new Error(`checkpointing of ${what} failed (${messageOf(error)})`, { cause: error });
+  });
+  sendJson(response, { items: [file] });
+};
 
 const plainText = { "content-type": "text/plain; charset=utf-8" };
 const metricsText = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
@@ -124,7 +210,7 @@ async function onRequest(serving: Serving, message: IncomingMessage, response: S
     const request = nodeRequest(serving, message, left.signal);
     const [name = ""] = request.path;
     await serving.access(message, name);
-    if (Object.hasOwn(upgradeRoutes, name)) throw badRequest("Upgrade request required");
+    if (Object.hasOwn(serving.upgradeRoutes, name)) throw badRequest("Upgrade request required");
     const route = Object.hasOwn(serving.routes, name) ? serving.routes[name] : undefined;
     if (!route) throw noSuchPath();
     await route(request, response);
@@ -145,7 +231,7 @@ async function onUpgrade(
     const request = nodeRequest(serving, message, left.signal);
     const [name = ""] = request.path;
     await serving.access(message, name);
-    const route = Object.hasOwn(upgradeRoutes, name) ? upgradeRoutes[name] : undefined;
+    const route = Object.hasOwn(serving.upgradeRoutes, name) ? serving.upgradeRoutes[name] : undefined;
     if (!route) throw noSuchPath();
     await route(request, connection);
   } catch (error) {

@@ -70,8 +70,16 @@ async function podUsage(
   const group = await cgroups?.usage(podCgroup(cgroupRoot, qos, uid));
   const starts = startTimes(pod);
   const own = containers.map((one) => containerUsage(one, starts.get(one.labels[labels.containerName] ?? "") ?? 0));
-  const usage = group ? { atMs: clock.now(), ...group } : sumOf(own.map((one) => one.usage));
-  return { name, namespace, uid, startedMs: Date.parse(pod.status.startTime ?? "") || 0, usage, containers: own };
+  const { pids: processes, ...measured } = group ?? { pids: undefined, ...sumOf(own.map((one) => one.usage)) };
+  return {
+    name,
+    namespace,
+    uid,
+    startedMs: Date.parse(pod.status.startTime ?? "") || 0,
+    usage: { atMs: clock.now(), ...measured },
+    ...(processes === undefined ? {} : { processes }),
+    containers: own,
+  };
 }
 
 function startTimes({ status }: Pod): Map<string, number> {

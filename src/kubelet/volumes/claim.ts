@@ -1,4 +1,6 @@
-import { mkdir, stat } from "node:fs/promises";
+import { mkdir, realpath, stat } from "node:fs/promises";
+import { allContainers } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { Volume } from "#api/core/volume/volume.ts";
 import { isThere } from "#lib/fs/is-there.ts";
 import { filesystemType, hasOwnFilesystem, mount } from "#lib/fs/mounts.ts";
@@ -34,7 +36,9 @@ export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin 
     const mounted = plugin
       ? await plugin.mount(context, claimed, volume.name)
       : await mountSource(context, claimed.spec, volumePath(context.podDir, this.name, volume.name));
-    return { ...mounted, readOnly: mounted.readOnly || (volume.persistentVolumeClaim?.readOnly ?? false) };
+    const readOnly = mounted.readOnly || (volume.persistentVolumeClaim?.readOnly ?? false);
+    if (claimed.spec.volumeMode !== "Block") return { ...mounted, readOnly };
+    return { path: await devicePath(mounted.path), readOnly, isDevice: true };
   },
   async refresh(context, volume) {
     // Few pods have volumes that need this, and only those are worth reading the claim.
@@ -44,15 +48,15 @@ export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin 
   },
 });
 
-/** The volume of a pod's claim. Fails if this node cannot mount it. */
+/** The volume of a pod's claim. Fails if its containers cannot use it as they want. */
 export async function findClaimed(
   { pod, sources }: Pick<VolumeContext, "pod" | "sources">,
   volume: Volume,
 ): Promise<ClaimedVolume> {
   const name = volume.persistentVolumeClaim?.claimName ?? `${pod.metadata.name}-${volume.name}`;
   const claimed = await sources.claimedVolume(pod, name);
-  if (claimed.spec.volumeMode !== "Block") return claimed;
-  throw new Error(`PersistentVolume ${claimed.name} has volumeMode Block, and this node only mounts file systems`);
+  checkVolumeMode(pod, volume.name, claimed.spec.volumeMode ?? "Filesystem");
+  return claimed;
 }
 
 /** Whether the pod has volumes of a CSI driver. */
@@ -60,6 +64,10 @@ const hasFurther = ({ podDir }: VolumeContext): Promise<boolean> =>
   isThere(volumePath(podDir, "kubernetes.io/csi", ""));
 
 async function mountSource(context: VolumeContext, source: PersistentSource, path: string): Promise<MountedVolume> {
+  if (source.volumeMode === "Block") {
+    if (!source.local) throw new Error("no volume plugin matched: only local and CSI volumes can be block devices");
+    return { path: source.local.path, readOnly: false };
+  }
   if (source.hostPath) {
     await ensureHostPath(source.hostPath);
     return { path: source.hostPath.path, readOnly: false };
@@ -67,6 +75,23 @@ async function mountSource(context: VolumeContext, source: PersistentSource, pat
   if (source.nfs) return await mountNfs(source.nfs, { path, options: source.mountOptions ?? [] });
   if (source.local) return await mountLocal(context, { ...source, local: source.local }, path);
   throw new Error("no volume plugin matched");
+}
+
+/** A volume with files can only be mounted, and a device can only be given to containers as such. */
+function checkVolumeMode({ spec }: Pod, name: string, volumeMode: string): void {
+  const uses = (list: readonly { readonly name: string }[] = []) => list.some((one) => one.name === name);
+  const containers = allContainers(spec);
+  const wrong = volumeMode === "Block" ? "volumeMounts" : "volumeDevices";
+  if (containers.some((container) => uses(container[wrong]))) {
+    throw new Error(`volume ${name} has volumeMode ${volumeMode}, but is specified in ${wrong}`);
+  }
+}
+
+/** The device itself, in case the path is a link such as those in /dev/disk. */
+async function devicePath(path: string): Promise<string> {
+  const real = await realpath(path);
+  if (!(await stat(real)).isBlockDevice()) throw new Error(`${path} is not a block device`);
+  return real;
 }
 
 type LocalSource = PersistentSource & Required<Pick<PersistentSource, "local">>;

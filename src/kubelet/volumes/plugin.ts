@@ -36,6 +36,8 @@ export interface MountedVolume {
   readonly path: string;
   /** Whether containers may only read it, whatever their mounts say. */
   readonly readOnly: boolean;
+  /** The path is a block device, which containers get as it is. */
+  readonly isDevice?: boolean;
 }
 
 /** What a volume may need to know besides its own declaration. */

@@ -286,7 +286,9 @@ suite("volumes", { timeout: 300_000 }, () => {
     assert.deepEqual(await mounted(own), { path: `${dir}/host`, readOnly: false });
     assert.equal((await stat(`${dir}/host`)).gid, 0);
     claims.set("device", { name: "pv", spec: { volumeMode: "Block", local: { path: "/dev/null" } } });
-    await assert.rejects(claim("device"), /PersistentVolume pv has volumeMode Block/);
+    await assert.rejects(claim("device"), /\/dev\/null is not a block device/);
+    claims.set("device", { name: "pv", spec: { volumeMode: "Block", hostPath: { path: "/dev/null", type: "" } } });
+    await assert.rejects(claim("device"), /only local and CSI volumes can be block devices/);
     claims.set("gone", { name: "pv", spec: { local: { path: `${dir}/nowhere` } } });
     await assert.rejects(claim("gone"), /ENOENT/);
     claims.set("odd", { name: "pv", spec: {} });

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import * as grpc from "@grpc/grpc-js";
 import { isMountPoint, mount, unmountUnder } from "#lib/fs/mounts.ts";
 import { field, type Message, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
@@ -20,6 +20,8 @@ export interface CsiPeerOptions {
   readonly name: string;
   readonly topology?: Readonly<Record<string, string>>;
   readonly maxVolumes?: number;
+  /** The device that volumes are, if they are not directories. */
+  readonly device?: string;
 }
 
 const Staging = message({ volumeId: field(1, "string"), path: field(3, "string") });
@@ -53,7 +55,7 @@ const handler =
   };
 
 export async function startCsiDriver(options: CsiPeerOptions): Promise<CsiPeer> {
-  const { home, registry, name, topology = {}, maxVolumes = 0 } = options;
+  const { home, registry, name, topology = {}, maxVolumes = 0, device } = options;
   const calls: string[] = [];
   let lastPublish = { context: {}, published: {} };
   const bind = async (source: string, target: string) => {
@@ -73,7 +75,9 @@ export async function startCsiDriver(options: CsiPeerOptions): Promise<CsiPeer> 
     "/csi.v1.Node/NodeStageVolume": handler(Staging, ({ volumeId, path }) => bind(`${home}/data/${volumeId}`, path)),
     "/csi.v1.Node/NodePublishVolume": handler(Publish, async ({ volumeId, published, staging, target, context }) => {
       lastPublish = { context, published };
-      await bind(staging || `${home}/data/${volumeId}`, target);
+      if (device === undefined) return await bind(staging || `${home}/data/${volumeId}`, target);
+      await writeFile(target, "");
+      await mount({ source: device, target });
     }),
     "/csi.v1.Node/NodeExpandVolume": handler(Undo, async () => {}),
     "/csi.v1.Node/NodeUnpublishVolume": handler(Undo, undo),

@@ -87,6 +87,7 @@ async function prepareContainer(deps: PodDeps, run: ContainerRun) {
     host.prepareContainer(pod, container, restartCount),
     allocateDevices(deps, pod, container),
   ]);
+  const volumeDevices = volumeDevicesOf(container, volumes);
   const { memoryCapacity, seccompDir } = host;
   return containerConfig({
     pod: withAddress,
@@ -98,9 +99,10 @@ async function prepareContainer(deps: PodDeps, run: ContainerRun) {
     mounts,
     messageFile,
     targetId,
-    devices,
+    devices: [...devices, ...volumeDevices],
     memoryCapacity,
     seccompDir,
+    seccompDefault: deps.seccompDefault ?? false,
   });
 }
 
@@ -112,6 +114,16 @@ async function allocateDevices({ devices, claims }: PodDeps, pod: Pod, container
   const given = await devices.allocate(deviceRequest(pod, container));
   await devices.preStart(pod.metadata.uid, container.name);
   return [...given, ...claimed];
+}
+
+/** The volumes that are block devices, where the container wants them. */
+export function volumeDevicesOf({ name: container, volumeDevices = [] }: AnyContainer, volumes: MountedVolumes) {
+  const devices = volumeDevices.map(({ name, devicePath: containerPath }) => {
+    const volume = volumes.get(name);
+    if (!volume?.isDevice) throw new Error(`cannot find device "${name}" to map into container "${container}"`);
+    return { containerPath, hostPath: volume.path, permissions: volume.readOnly ? "r" : "mrw" };
+  });
+  return devices.length > 0 ? [{ ...nothing, devices, cdiDevices: [] }] : [];
 }
 
 const nothing = { envs: {}, mounts: [], devices: [], annotations: {} };

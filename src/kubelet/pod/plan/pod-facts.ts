@@ -15,7 +15,7 @@ type Volumes =
 /** What is known about one pod on its node. Steps change it; plans and statuses are derived from it. */
 export class PodFacts {
   readonly records: PodRecords;
-  readonly restarts = new Restarts();
+  readonly restarts: Restarts;
   /** Why containers that should run do not, by name. */
   readonly waiting = new Map<string, Waiting>();
   /** The images of containers that are about to be created, by name. */
@@ -28,8 +28,9 @@ export class PodFacts {
   #sandboxConfig: SandboxConfig | undefined;
   #mayHaveLostSandbox = false;
 
-  constructor(records: PodRecords) {
+  constructor(records: PodRecords, maxRestartMs?: number) {
     this.records = records;
+    this.restarts = new Restarts(maxRestartMs);
   }
 
   get volumes(): VolumesView {

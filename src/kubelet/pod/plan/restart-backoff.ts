@@ -6,22 +6,31 @@ export interface RestartBackoff {
 }
 
 const baseMs = 10_000;
-const maxRestartDelayMs = 300_000;
-/** A container that ran for this long starts without a delay again. */
-const resetAfterMs = 2 * maxRestartDelayMs;
+const usualMaxMs = 300_000;
 
 export type RestartDecision =
   | { readonly at: "now"; readonly backoff: RestartBackoff }
   | { readonly at: number; readonly backoff: RestartBackoff };
 
+export interface Exit {
+  readonly finishedAt: number;
+  readonly now: number;
+  /** The longest pause before a restart; 5 min by default. */
+  readonly maxMs?: number;
+}
+
 /** Immediately the first time, then after 10 s, 20 s, … 5 min, each counted from the last exit. */
-export function decideRestart(before: RestartBackoff | undefined, finishedAt: number, now: number): RestartDecision {
-  if (!before || finishedAt - before.startedAt > resetAfterMs) {
-    return { at: "now", backoff: { delayMs: baseMs, startedAt: now } };
+export function decideRestart(
+  before: RestartBackoff | undefined,
+  { finishedAt, now, maxMs = usualMaxMs }: Exit,
+): RestartDecision {
+  // A container that ran for twice the longest pause starts without one again.
+  if (!before || finishedAt - before.startedAt > 2 * maxMs) {
+    return { at: "now", backoff: { delayMs: Math.min(baseMs, maxMs), startedAt: now } };
   }
   const due = finishedAt + before.delayMs;
   if (now < due) return { at: due, backoff: before };
-  return { at: "now", backoff: { delayMs: Math.min(before.delayMs * 2, maxRestartDelayMs), startedAt: now } };
+  return { at: "now", backoff: { delayMs: Math.min(before.delayMs * 2, maxMs), startedAt: now } };
 }
 
 interface Decided {
@@ -43,12 +52,17 @@ export interface EndedContainer {
 export class Restarts implements RestartsView {
   readonly #decided = new Map<string, Decided>();
   readonly #reported = new Map<string, string>();
+  readonly #maxMs: number;
+
+  constructor(maxMs: number = usualMaxMs) {
+    this.#maxMs = maxMs;
+  }
 
   decide(name: string, ended: EndedContainer, now: number): RestartDecision {
     const before = this.#decided.get(name);
     // Each exit is decided once. Attempts that fail after that back off as steps.
     if (before?.containerId === ended.id) return { at: "now", backoff: before.backoff };
-    return decideRestart(before?.backoff, ended.finishedAt, now);
+    return decideRestart(before?.backoff, { finishedAt: ended.finishedAt, now, maxMs: this.#maxMs });
   }
 
   /** Records a restart: after its next exit, the container waits longer. */

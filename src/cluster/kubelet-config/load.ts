@@ -1,0 +1,79 @@
+import { defaultSettings, type KubeletSettings } from "#kubelet/settings.ts";
+import { equal } from "#lib/data/equal.ts";
+import { parseConfig, readConfigFile } from "#server/config/config-file.ts";
+import { type KubeletConfiguration, kubeletConfiguration } from "./configuration.ts";
+import { createSettings } from "./create-settings.ts";
+
+/** The configuration of a node. */
+export interface KubeletConfig {
+  /** With upstream's names, as `/configz` shows it. */
+  readonly configuration: KubeletConfiguration;
+  readonly settings: KubeletSettings;
+  /** Fields of the file that Orlop knows and checks, but does not act on. */
+  readonly withoutEffect: readonly string[];
+}
+
+const noFile = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n";
+
+/** Reads the file that `--kubelet-config` names; upstream's defaults without one. Fails with a ConfigFileError. */
+export async function loadKubeletConfig(file: string | undefined): Promise<KubeletConfig> {
+  const usual = await parseConfig(kubeletConfiguration, noFile, "the default configuration");
+  if (file === undefined) return { configuration: usual, settings: defaultSettings, withoutEffect: [] };
+  const text = await readConfigFile(file, "kubelet-config");
+  const configuration = await parseConfig(kubeletConfiguration, text, file);
+  const settings = createSettings(configuration);
+  return { configuration, settings, withoutEffect: withoutEffect(configuration, usual) };
+}
+
+/** The fields that settings are made of, and those that need none. */
+const used: ReadonlySet<string> = new Set([
+  "apiVersion",
+  "kind",
+  "maxPods",
+  "podsPerCore",
+  "systemReserved",
+  "kubeReserved",
+  "reservedSystemCPUs",
+  "enforceNodeAllocatable",
+  "evictionHard",
+  "evictionSoft",
+  "evictionSoftGracePeriod",
+  "evictionMinimumReclaim",
+  "evictionPressureTransitionPeriod",
+  "evictionMaxPodGracePeriod",
+  "mergeDefaultEvictionSettings",
+  "imageGCHighThresholdPercent",
+  "imageGCLowThresholdPercent",
+  "imageMinimumGCAge",
+  "imageMaximumGCAge",
+  "registryPullQPS",
+  "registryBurst",
+  "serializeImagePulls",
+  "maxParallelImagePulls",
+  "containerLogMaxSize",
+  "containerLogMaxFiles",
+  "podPidsLimit",
+  "nodeStatusUpdateFrequency",
+  "nodeStatusReportFrequency",
+  "nodeLeaseDurationSeconds",
+  "nodeStatusMaxImages",
+  "registerWithTaints",
+  "allowedUnsafeSysctls",
+  "seccompDefault",
+  "crashLoopBackOff",
+  "resolvConf",
+  "clusterDNS",
+  "staticPodPath",
+  "shutdownGracePeriod",
+  "shutdownGracePeriodCriticalPods",
+  "shutdownGracePeriodByPodPriority",
+  "enableSystemLogHandler",
+  "enableDebuggingHandlers",
+]);
+
+function withoutEffect(own: KubeletConfiguration, usual: KubeletConfiguration): string[] {
+  const before = new Map<string, unknown>(Object.entries(usual));
+  return Object.entries(own).flatMap(([name, value]) => {
+    return used.has(name) || equal(value, before.get(name)) ? [] : [name];
+  });
+}
