@@ -144,7 +144,7 @@ function withTestSupport(file: string, found = new Set<string>()): Set<string> {
     /^import (?!type\b)[^"]*"(#?)([^"]+\.ts)"/gm,
   )) {
     const imported = isShared ? path.join(src, target) : path.resolve(path.dirname(file), target);
-    const isSupport = /\/(testing|support)\/|\.suite\.ts$/.test(imported);
+    const isSupport = /\/(testing|support)\/|\.suite\.ts$/.test(path.relative(root, imported));
     if (isSupport) withTestSupport(imported, found);
   }
   return found;

@@ -113,9 +113,15 @@ export class PerfCluster implements AsyncDisposable {
     }
   }
 
+  /** A server that others keep busy may need several requests. */
   async removePods(namespace: string): Promise<void> {
     const path = `/api/v1/namespaces/${namespace}/pods`;
-    await this.#connections.call({ method: "DELETE", path: `${path}?gracePeriodSeconds=0` });
+    for (;;) {
+      await this.#connections.call({ method: "DELETE", path: `${path}?gracePeriodSeconds=0` }).catch(() => undefined);
+      const body = await this.#connections.call({ method: "GET", path: `${path}?limit=1` });
+      const { items } = JSON.parse(body.toString()) as { items: unknown[] };
+      if (items.length === 0) return;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

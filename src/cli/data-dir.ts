@@ -4,6 +4,7 @@ import { removeTree } from "#lib/fs/remove-tree.ts";
 
 /** Everything that Orlop puts into a data directory. Anything else there belongs to somebody else. */
 const ours = [
+  "cluster-cidr",
   "cluster.json",
   "cluster.json.new",
   "containerd",

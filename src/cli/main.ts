@@ -11,6 +11,11 @@ export const commands: Readonly<Record<string, Command>> = {
     summary: "make this machine a node of another machine's cluster",
     load: () => import("./commands/agent.ts"),
   },
+  token: {
+    summary: "make, show or delete the tokens by which machines join",
+    takes: "ACTION [TOKEN]",
+    load: () => import("./commands/token.ts"),
+  },
   status: { summary: "show the cluster's address, memory, nodes and pods", load: () => import("./commands/status.ts") },
   server: {
     summary: "run only the control plane: API server, controllers and scheduler",

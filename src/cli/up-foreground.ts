@@ -1,5 +1,6 @@
-import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
+import { type ControlPlane, startControlPlane } from "#cluster/control-plane.ts";
 import { dnsUser, ingressUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
+import { serviceAddress } from "#cluster/join/announce.ts";
 import { openMachineLinks } from "#cluster/machines/machine-links.ts";
 import { type MachinesPlan, planMachines } from "#cluster/machines/plan-machines.ts";
 import { runNode } from "#cluster/node.ts";

@@ -1,7 +1,6 @@
 import path from "node:path";
 import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
-import { parseIpRange } from "#api/networking/ip-range.ts";
 import { type Client } from "#client/client.ts";
 import type { Scheduling } from "#cluster/scheduling/load.ts";
 import { type Clock } from "#lib/async/clock.ts";
@@ -17,15 +16,12 @@ import type { PluginConfigs } from "#server/admission/config/admission-configura
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { registerOwnApis } from "#server/aggregation/register-own-apis.ts";
 import { runServiceRepair } from "#server/allocate/repair.ts";
-import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import type { AuditOptions } from "#server/audit/open-audit.ts";
-import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
 import type { Encryption } from "#server/encrypt/encryption.ts";
 import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
-import { ensureKubernetesService, type ServerPlace } from "#server/kubernetes-service.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { announcedObjects, bootstrapCluster, keptObjects } from "./bootstrap.ts";
@@ -33,7 +29,7 @@ import { Certificates, type Renewed } from "./certificates.ts";
 import { type ControllerSettings, controllersTask, controllersThatRun } from "./controllers-task.ts";
 import { electing } from "./elect.ts";
 import { controllerManagerUser, schedulerUser } from "./identities.ts";
-import { publishJoin } from "./join/publish-join.ts";
+import { announce, keepAnnounced, placeOf, rangesOf, serviceAddress } from "./join/announce.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
@@ -258,44 +254,6 @@ async function keepKubeconfig(
   return file;
 }
 
-const rangesOf = ({ serviceCidr }: ControlPlaneOptions): ServiceRanges =>
-  serviceCidr ? { ...defaultServiceRanges, cidrs: serviceCidr.split(",") } : defaultServiceRanges;
-
-/** The n-th address of the first service range: the API server has the first, DNS the tenth. */
-export function serviceAddress([cidr = ""]: readonly string[], n: number): string {
-  const range = parseIpRange(cidr);
-  if (!range) throw new Error(`not a range of service addresses: ${cidr}`);
-  return range.at(n);
-}
-
-/** Publishes the API server as the service `kubernetes.default`, at an address that pods can reach. */
-async function announce(
-  options: ControlPlaneOptions,
-  { api, port, certificates }: Pick<Running, "api" | "port" | "certificates">,
-): Promise<void> {
-  const { clock, log } = options;
-  await ensureDefaultServiceCidr(api.loopback, rangesOf(options).cidrs, { clock, log });
-  const place = placeOf(options, port);
-  if (!place) return;
-  await ensureKubernetesService(api.loopback, place);
-  const { cidrs } = rangesOf(options);
-  const { clusterCidr = defaultClusterCidr } = options;
-  await publishJoin(api.loopback, {
-    server: `https://${hostInUrl(place.address)}:${port}`,
-    certificateAuthority: certificates.pki.authority.certificate,
-    network: { clusterCidr, serviceCidr: cidrs[0] ?? "", dnsAddress: serviceAddress(cidrs, 10) },
-  });
-}
-
-/** The range of pods, unless it is chosen. */
-const defaultClusterCidr = "10.244.0.0/16";
-
-/** undefined on a machine without a network. */
-function placeOf(options: ControlPlaneOptions, port: number): ServerPlace | undefined {
-  const address = options.address ?? primaryAddress();
-  return address ? { address, port, clusterIP: serviceAddress(rangesOf(options).cidrs, 1) } : undefined;
-}
-
 /**
  * The identity of the API server when it calls kubelets, which know it by this name. It has no rights at the API server
  * itself, because a Node could claim the API server's address as its own.
@@ -331,23 +289,6 @@ interface Running {
   readonly security: LoadedSecurity;
   readonly scheduling: Scheduling | undefined;
   readonly signal: AbortSignal;
-}
-
-/** As upstream, which looks after its own Service this often. */
-const announceMs = 10_000;
-
-/** Repairs the objects by which pods find the server, whose address may change. */
-async function keepAnnounced(
-  options: ControlPlaneOptions,
-  at: Pick<Running, "api" | "port" | "certificates">,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    await options.clock.sleep(announceMs, signal);
-    await announce(options, at).catch((error: unknown) =>
-      options.log.warn("the service kubernetes could not be written", { error }),
-    );
-  }
 }
 
 /** Clients may expect an APIService of every group, so the server is ready when they are there. */

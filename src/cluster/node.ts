@@ -23,7 +23,7 @@ import { collectStats } from "#kubelet/server/stats.ts";
 import { StaticPods } from "#kubelet/static/static-pods.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { aborted, runTogether } from "#lib/async/tasks.ts";
+import { aborted, orAborted, runTogether } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { rotateLogFile } from "#lib/process/log-file.ts";
@@ -33,9 +33,10 @@ import { runProvisioner } from "#provisioner/provisioner.ts";
 import { TrafficGuard } from "#proxy/policy/traffic-guard.ts";
 import { runProxy } from "#proxy/proxy.ts";
 import { runRoutes } from "#routes/routes.ts";
-import { type Informers } from "#runtime/informer.ts";
+import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { nodeNames } from "./node-names.ts";
+import { noteRange } from "./remove-node.ts";
 import { type NodeIdentity, serveKubelet } from "./serve-kubelet.ts";
 
 export interface NodeOptions {
@@ -191,8 +192,13 @@ async function runOutside(options: NodeOptions, { addresses }: Machine, signal: 
   await runIngress(place, { client, informers, clock, log, recorder, random }, signal);
 }
 
+export type VolumesOptions = Pick<
+  NodeOptions,
+  "dataDir" | "nodeName" | "provisionerClient" | "networkInformers" | "clock" | "log" | "recorder"
+>;
+
 /** Makes and removes the directories that are this node's volumes. */
-async function runVolumes(options: NodeOptions, signal: AbortSignal): Promise<void> {
+export async function runVolumes(options: VolumesOptions, signal: AbortSignal): Promise<void> {
   const { dataDir, nodeName, provisionerClient: client, networkInformers: informers, clock, log, recorder } = options;
   if (!client) return;
   const directories = volumeDirectories(`${dataDir}/volumes`);
@@ -249,13 +255,41 @@ async function ensureImages(deps: ImportDeps, signal: AbortSignal): Promise<void
   await importImage(deps, await buildBusyboxImage(busyboxImageName), signal);
 }
 
-/** Runs the pod network as soon as the node has a pod range, and the proxy. */
-async function runNetwork(
-  options: NodeOptions,
-  { guard, machine }: Pick<KubeletParts, "guard" | "machine">,
-  signal: AbortSignal,
-): Promise<void> {
-  const podCidr = await ownRange(options, signal);
+type NetworkParts = Pick<KubeletParts, "guard" | "machine">;
+
+/** Runs the pod network as soon as the node has a pod range, and again with another range if its Node gets one. */
+async function runNetwork(options: NodeOptions, parts: NetworkParts, signal: AbortSignal): Promise<void> {
+  await noteRange(options.dataDir, options.clusterCidr);
+  const { informers, nodeName, log } = options;
+  const nodes = informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
+  let podCidr = await rangeOf(nodes, "", signal);
+  for (;;) {
+    const moved = new AbortController();
+    const until = AbortSignal.any([signal, moved.signal]);
+    const network = runNetworkIn(podCidr, { ...options, ...parts }, until);
+    const next = await Promise.race([rangeOf(nodes, podCidr, signal), network.then(() => undefined)]);
+    if (next === undefined) return;
+    log.warn("the node has a new pod range", { was: podCidr, is: next });
+    moved.abort(new Error("the node has a new pod range"));
+    await network;
+    podCidr = next;
+  }
+}
+
+/** The range of the node, once it is another one than this. */
+async function rangeOf(nodes: Informer<Node>, known: string, signal: AbortSignal): Promise<string> {
+  const found = Promise.withResolvers<string>();
+  const stop = nodes.subscribe(({ type, object: { spec } }) => {
+    if (type === "put" && spec?.podCIDR && spec.podCIDR !== known) found.resolve(spec.podCIDR);
+  });
+  try {
+    return await orAborted(found.promise, signal);
+  } finally {
+    stop();
+  }
+}
+
+async function runNetworkIn(podCidr: string, options: NodeOptions & NetworkParts, signal: AbortSignal): Promise<void> {
   const { bridge, network, table, tunnel: tunnelName } = nodeNames(options.dataDir);
   const { cniConfDir, cniDataDir } = containerdPaths(options.dataDir);
   const addresses = { podCidrs: [podCidr], mtu: 0, dataDir: cniDataDir };
@@ -264,18 +298,13 @@ async function runNetwork(
   const { clusterCidr, serviceCidr, client, nodeName, clock, log, kubeletPort, apiPort } = options;
   const ingressPorts = options.ingress ? [options.ingress.httpPort, options.ingress.httpsPort] : [];
   await using events = createEventRecorder(client, { component: "kube-proxy", host: nodeName, clock, log });
-  const ranges = {
-    podCidr,
-    clusterCidr,
-    serviceCidr,
-    ownPorts: [...(apiPort ? [apiPort] : []), kubeletPort, ...ingressPorts],
-  };
-  const informers = options.networkInformers;
-  const [address = ""] = machine.addresses;
-  const proxy = { ...options, ...ranges, informers, events, guard, tableName: table, masqueradeOutgoing: true };
+  const ownPorts = [...(apiPort ? [apiPort] : []), kubeletPort, ...ingressPorts];
+  const ranges = { podCidr, clusterCidr, serviceCidr, ownPorts };
+  const [address = ""] = options.machine.addresses;
+  const base = { ...options, ...ranges, informers: options.networkInformers };
   await runTogether(signal, [
-    (ended) => runProxy(proxy, ended),
-    (ended) => runRoutes({ ...options, ...ranges, informers, address, tunnelName }, ended),
+    (ended) => runProxy({ ...base, events, tableName: table, masqueradeOutgoing: true }, ended),
+    (ended) => runRoutes({ ...base, address, tunnelName }, ended),
   ]);
 }
 
@@ -297,18 +326,4 @@ async function runNames(options: NodeOptions, { addresses }: Machine, signal: Ab
     },
     signal,
   );
-}
-
-async function ownRange({ informers, nodeName }: NodeOptions, signal: AbortSignal): Promise<string> {
-  const nodes = informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
-  await nodes.synced(signal);
-  return await new Promise<string>((resolve, reject) => {
-    const stop = nodes.subscribe(({ type, object }) => {
-      const range = object.spec?.podCIDR;
-      if (type !== "put" || object.metadata.name !== nodeName || !range) return;
-      queueMicrotask(() => stop());
-      resolve(range);
-    });
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

@@ -42,6 +42,7 @@ import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
 import { serviceCidrController } from "./service-cidr/service-cidr.ts";
+import { serviceLbController } from "./service-lb.ts";
 import { statefulSetController } from "./stateful-set/stateful-set.ts";
 import { claimBinder } from "./storage/claim-binder.ts";
 import { ephemeralVolumeController } from "./storage/ephemeral-volume.ts";
@@ -130,6 +131,7 @@ const workloads: readonly Row[] = [
 ];
 
 const services: readonly Row[] = [
+  ["service-lb-controller", "service-controller", serviceLbController],
   ["endpointslice-controller", "endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["endpoints-controller", "endpoint-controller", endpointsController],
   [

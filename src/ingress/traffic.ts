@@ -24,7 +24,7 @@ export interface RouteSource {
   /** Called when they may have changed. Returns how to end it. */
   subscribe(changed: () => void): () => void;
   /** Ingresses have some hosts already; see `IngressesPlan.owners`. */
-  plan(owners: ReadonlyMap<string, string>): SourcePlan;
+  plan(owners: ReadonlyMap<string, string>): Steps<SourcePlan>;
 }
 export interface SourcePlan {
   readonly http: readonly Scope[];
@@ -131,8 +131,8 @@ class Traffic {
       yield;
     }
     const planned = yield* planIngresses(plans);
-    const further = sources.map((source) => source.plan(planned.owners));
-    yield;
+    const further: SourcePlan[] = [];
+    for (const source of sources) further.push(yield* source.plan(planned.owners));
     const { fallbacks } = planned;
     const scopesOf = (side: "http" | "https") => [...planned.scopes, ...further.flatMap((one) => one[side])];
     const http = yield* RouteTable.build({ scopes: scopesOf("http"), fallbacks });

@@ -1,6 +1,6 @@
 import { parseCidr } from "#lib/net/ip.ts";
 import { runCommand } from "#lib/process/processes.ts";
-import { type Route, type RoutePlan, type Tunnel } from "./plan-routes.ts";
+import { type Link, type Route, type RoutePlan, type Tunnel } from "./plan-routes.ts";
 
 /** Marks the kernel's routes as ours. */
 const protocol = "151";
@@ -37,11 +37,11 @@ export function planCalls(plan: RoutePlan, state: KernelState, tunnelName: strin
   return calls;
 }
 
-function tunnelCalls({ name, vni, local, mac, address, peers }: Tunnel, state: KernelState): Call[] {
+function tunnelCalls({ name, vni, local, mac, address, mtu, peers }: Tunnel, state: KernelState): Call[] {
   const calls: Call[] = [];
   if (!state.hasTunnel) {
     const how = ["id", `${vni}`, "local", local, "dstport", port, "nolearning"];
-    calls.push(["ip", "link", "add", name, "address", mac, "type", "vxlan", ...how]);
+    calls.push(["ip", "link", "add", name, "address", mac, "mtu", `${mtu}`, "type", "vxlan", ...how]);
     calls.push(["ip", "address", "replace", `${address}/32`, "dev", name], ["ip", "link", "set", name, "up"]);
   }
   for (const { mac: known, node } of state.forwards) {
@@ -97,6 +97,22 @@ export async function readKernel(clusterCidr: string, tunnelName: string): Promi
     neighbours: neighbours.flatMap(({ dst, lladdr }) => (lladdr ? [{ gateway: dst, mac: lladdr }] : [])),
     hasTunnel: true,
   };
+}
+
+interface FoundLink {
+  readonly ifname: string;
+  readonly mtu: number;
+  readonly addr_info?: readonly { readonly family: string; readonly local: string; readonly prefixlen: number }[];
+}
+
+/** The links of this machine with IPv4 addresses. */
+export async function readLinks(): Promise<Link[]> {
+  const found = await json<FoundLink>("ip", ["-4", "address", "show"]);
+  return found.flatMap(({ ifname, mtu, addr_info = [] }) =>
+    addr_info
+      .filter(({ family }) => family === "inet")
+      .map(({ local, prefixlen }) => ({ name: ifname, cidr: `${local}/${prefixlen}`, mtu })),
+  );
 }
 
 async function json<T>(program: "ip" | "bridge", args: readonly string[]): Promise<T[]> {

@@ -15,8 +15,8 @@ const input = (peers: readonly Peer[], more: Partial<RouteInput> = {}): RouteInp
   clusterCidr: "10.244.0.0/16",
   tunnelName: "tunnel",
   links: [
-    { name: "lo", cidr: "127.0.0.1/8" },
-    { name: "eth0", cidr: "192.168.0.1/24" },
+    { name: "lo", cidr: "127.0.0.1/8", mtu: 65536 },
+    { name: "eth0", cidr: "192.168.0.1/24", mtu: 9000 },
   ],
   peers,
   ...more,
@@ -36,7 +36,7 @@ test("planRoutes() reaches a node behind a router through the tunnel, whose othe
     input([peer("a", "192.168.0.1", "10.244.0.0/24")], {
       address: "172.16.0.9",
       podCidr: "10.244.1.0/24",
-      links: [{ name: "eth0", cidr: "172.16.0.9/24" }],
+      links: [{ name: "eth0", cidr: "172.16.0.9/24", mtu: 1500 }],
     }),
   );
 
@@ -45,19 +45,16 @@ test("planRoutes() reaches a node behind a router through the tunnel, whose othe
   assert.equal(back.tunnel?.mac, "0a:58:ac:10:00:09");
   assert.equal(back.tunnel.address, "10.244.1.0");
   assert.equal(back.tunnel.vni, tunnel.vni);
+  assert.deepEqual([tunnel.mtu, back.tunnel.mtu], [8950, 1450]);
 });
 
-test("planRoutes() prefers the smallest link, and takes an address alone for no link", () => {
+test("planRoutes() uses the tunnel if the other node could not answer on the same link", () => {
   const links = [
-    { name: "wide", cidr: "192.168.0.1/16" },
-    { name: "narrow", cidr: "192.168.5.1/24" },
-    { name: "point", cidr: "192.168.5.9/32" },
+    { name: "eth0", cidr: "192.168.0.1/24", mtu: 9000 },
+    { name: "eth1", cidr: "172.16.0.1/24", mtu: 1500 },
   ];
-  const { routes } = planRoutes(input([peer("b", "192.168.5.9", "10.244.1.0/24")], { links }));
-  assert.deepEqual(
-    routes.map(({ link }) => link),
-    ["narrow"],
-  );
+  const { routes } = planRoutes(input([peer("b", "172.16.0.9", "10.244.1.0/24")], { links }));
+  assert.deepEqual(routes, [{ to: "10.244.1.0/24", via: "10.244.1.0", link: "tunnel" }]);
 });
 
 const refused: Readonly<Record<string, Peer>> = {

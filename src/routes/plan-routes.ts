@@ -14,6 +14,7 @@ export interface Peer {
 export interface Link {
   readonly name: string;
   readonly cidr: string;
+  readonly mtu: number;
 }
 
 export interface RouteInput {
@@ -47,6 +48,8 @@ export interface Tunnel {
   readonly local: string;
   readonly mac: string;
   readonly address: string;
+  /** The largest packet that fits: one of the link, without the headers around it. */
+  readonly mtu: number;
   readonly peers: readonly TunnelPeer[];
 }
 
@@ -57,16 +60,17 @@ export interface RoutePlan {
 }
 
 /**
- * How packets reach the pods of the other nodes: by a plain route if the node is a neighbour on one of our links, otherwise
+ * How packets reach the pods of the other nodes: by a plain route if the node is a neighbour on our link, otherwise
  * through a VXLAN tunnel, for which every node derives the other's settings from its Node object. A node whose range is not in
  * the cluster's, or is ours or an older node's, gets no route: it could take over the traffic of others.
  */
 export function planRoutes(input: RouteInput): RoutePlan {
-  const { links, tunnelName } = input;
+  const { tunnelName } = input;
+  const own = input.links.filter(({ cidr }) => cidr.startsWith(`${input.address}/`));
   const routes: Route[] = [];
   const peers: TunnelPeer[] = [];
   for (const { address, podCidr } of acceptedPeers(input)) {
-    const link = linkTo(address, links);
+    const link = linkTo(address, own);
     if (link) routes.push({ to: podCidr, via: address, link: link.name });
     else {
       const gateway = firstAddress(podCidr);
@@ -74,16 +78,25 @@ export function planRoutes(input: RouteInput): RoutePlan {
       routes.push({ to: podCidr, via: gateway, link: tunnelName });
     }
   }
-  return { routes, tunnel: peers.length > 0 ? tunnelOf(input, peers) : undefined };
+  return { routes, tunnel: peers.length > 0 ? tunnelOf(input, own, peers) : undefined };
 }
 
-function tunnelOf({ address, podCidr, clusterCidr, tunnelName }: RouteInput, peers: readonly TunnelPeer[]): Tunnel {
+const usualMtu = 1500;
+/** Of Ethernet, IPv4, UDP and VXLAN. */
+const headerBytes = 50;
+
+function tunnelOf(
+  { address, podCidr, clusterCidr, tunnelName }: RouteInput,
+  own: readonly Link[],
+  peers: readonly TunnelPeer[],
+): Tunnel {
   return {
     name: tunnelName,
     vni: vniOf(clusterCidr),
     local: address,
     mac: macOf(address),
     address: firstAddress(podCidr),
+    mtu: (own[0]?.mtu ?? usualMtu) - headerBytes,
     peers,
   };
 }
@@ -119,14 +132,12 @@ function rangeOf(text: string): Range | undefined {
 
 const overlaps = (a: Range, b: Range): boolean => a.base < b.base + b.size && b.base < a.base + a.size;
 
-/** The link with the smallest range that has the address; one address alone makes no neighbours. */
-function linkTo(address: string, links: readonly Link[]): Link | undefined {
-  const having = links.filter(({ cidr }) => {
-    const range = rangeOf(cidr);
-    return range !== undefined && range.bits < 32 && range.contains(address);
-  });
-  return having.toSorted((a, b) => parseCidr(b.cidr).bits - parseCidr(a.cidr).bits)[0];
-}
+/**
+ * The link by which a node is a neighbour. Only the link with our own address counts, because then the other node comes to
+ * the same conclusion, and packets go the same way in both directions.
+ */
+const linkTo = (address: string, links: readonly Link[]): Link | undefined =>
+  links.find(({ cidr }) => rangeOf(cidr)?.contains(address));
 
 const firstAddress = (cidr: string): string => formatIPv4(parseCidr(cidr).base);
 

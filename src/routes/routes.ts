@@ -1,12 +1,11 @@
-import { networkInterfaces } from "node:os";
 import { Node } from "#api/core/node.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { withDeadline } from "#lib/async/deadline.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { applyRoutes } from "./apply-routes.ts";
-import { type Link, type Peer, planRoutes } from "./plan-routes.ts";
+import { applyRoutes, readLinks } from "./apply-routes.ts";
+import { type Peer, planRoutes } from "./plan-routes.ts";
 
 export interface RoutesDeps {
   readonly nodeName: string;
@@ -26,7 +25,7 @@ const retryMs = 1_000;
 
 /** Keeps the routes to the pods of the other nodes, until the signal. They stay after that, so traffic continues. */
 export async function runRoutes(deps: RoutesDeps, signal: AbortSignal): Promise<void> {
-  const { informers, clock, log, tunnelName } = deps;
+  const { informers, clock, log } = deps;
   const nodes = informers.of(Node);
   await nodes.synced(signal);
   const changed = new Nudge();
@@ -45,7 +44,7 @@ export async function runRoutes(deps: RoutesDeps, signal: AbortSignal): Promise<
         const peers = nodes.list().map(peerOf);
         const plan = planRoutes({
           ...deps,
-          links: localLinks(tunnelName),
+          links: await readLinks(),
           peers: peers.filter(({ name }) => name !== deps.nodeName),
         });
         const calls = await applyRoutes(plan, deps);
@@ -69,10 +68,3 @@ function peerOf({ metadata, spec, status }: Node): Peer {
     createdAt: metadata.creationTimestamp ?? "",
   };
 }
-
-const localLinks = (tunnelName: string): Link[] =>
-  Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
-    addresses.flatMap(({ family, cidr, internal }) =>
-      family === "IPv4" && cidr && !internal && name !== tunnelName ? [{ name, cidr }] : [],
-    ),
-  );

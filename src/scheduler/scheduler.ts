@@ -10,13 +10,13 @@ import { equal } from "#lib/data/equal.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Change } from "#runtime/informer.ts";
 import { type NodeScore } from "#trace/answers.ts";
-import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";
+import { type Attempt, gone, noRejections, shownNodes, shownPods } from "./attempt.ts";
 import { bindPod } from "./binding/bind.ts";
+import { readPod } from "./binding/read-pod.ts";
 import { NotPermitted, WaitingPods } from "./binding/waiting-pods.ts";
 import { Writes } from "./binding/writes.ts";
 import { type NoPlacement, type Placement, refusedAt } from "./decide.ts";
-import { type Rejections } from "./explain.ts";
 import type { Extenders } from "./extenders/extenders.ts";
 import { type ObjectChange, type QueuedPod } from "./framework.ts";
 import { earlyGateOf, Gated, gateOf, groupOf } from "./gated.ts";
@@ -348,6 +348,7 @@ class Scheduler {
   /** The binding failed, so the pod is not on the node. */
   async #takeBack(queued: QueuedPod, lane: Lane, failure: Error, node: string): Promise<void> {
     const { key, pod } = queued;
+    if (!(failure instanceof NotPermitted) && (await this.#isBoundAnyway(key, pod))) return;
     // It was seen on a node or deleted meanwhile, and that is already handled.
     if (!this.#assumed.delete(key) || this.#signal.aborted) return;
     const { namespace, name } = pod.metadata;
@@ -367,6 +368,14 @@ class Scheduler {
     await this.#report(lane, seen, "SchedulerError", failure.message);
   }
 
+  /** The answer may have been lost, or another was faster. Until the pod is seen on its node, nobody else gets its room. */
+  async #isBoundAnyway(key: string, { metadata }: Pod): Promise<boolean> {
+    const actual = await readPod(this.#deps, metadata, this.#signal);
+    if (!actual?.spec.nodeName || !this.#assumed.has(key)) return false;
+    this.#snapshot.setPod(key, actual);
+    return true;
+  }
+
   async #reportRejection(
     { pod }: QueuedPod,
     { events }: Lane,
@@ -383,17 +392,3 @@ class Scheduler {
     await reportNotScheduled({ ...this.#deps, events }, { pod, reason, message, signal: this.#signal });
   }
 }
-
-/** One attempt to place a pod. */
-interface Attempt {
-  readonly queued: QueuedPod;
-  readonly lane: Lane;
-  readonly span: ReturnType<TraceRecorder["startSpan"]>;
-}
-
-/** How many nodes are shown with their scores, and for how many pods in a second. */
-const shownNodes = 3;
-const shownPods = 20;
-
-const noRejections: Rejections = new Map();
-const gone = { facts: { node: "", message: "gone", evaluated: 0 } };

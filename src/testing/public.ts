@@ -7,14 +7,14 @@ export type { UserInfo } from "#api/exchange.ts";
 export type { ApiObject, InputOf, Resource } from "#api/resource.ts";
 export type { Client } from "#client/client.ts";
 export type { SimulatedNode, SimulationOptions } from "#cluster/simulated/simulated-nodes.ts";
-export type { Ending, SimulatedUsage, SimulationDelays, SimulationHooks } from "#kubelet/runtime/simulated.ts";
+export type { Ending, SimulatedUsage, SimulationDelays, SimulationHooks } from "#kubelet/runtime/simulation.ts";
 export type { SimulatedHostHooks, SimulatedProbe } from "#kubelet/simulated-host.ts";
 export type { Task } from "#lib/async/tasks.ts";
-export type { SettleOptions } from "./settle.ts";
 export type { ClusterOptions, ClusterSnapshot, Component, ComponentDeps, TestCluster } from "./start-cluster.ts";
 export type { ApiFaults, FaultRule } from "./verbs/api-faults.ts";
 export type { Target } from "./verbs/diagnose.ts";
 export type { Listening, ListenOptions } from "./verbs/listen.ts";
+export type { SettleOptions } from "./verbs/settle.ts";
 export type { VirtualClock } from "./virtual-clock.ts";
 
 /** The first major version with `await using`. */

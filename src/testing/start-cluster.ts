@@ -29,6 +29,13 @@ import { type SchedulerDeps } from "#scheduler/setup.ts";
 import { type HistoryLimits } from "#store/history.ts";
 import { openMemoryStore, type StoreState } from "#store/memory.ts";
 import { type Store } from "#store/store.ts";
+import { testLog } from "./test-log.ts";
+import { ApiFaults } from "./verbs/api-faults.ts";
+import { applyManifests, readManifests } from "./verbs/apply-yaml.ts";
+import { checkOptions } from "./verbs/check-options.ts";
+import { diagnose, eventsOf, type Target, traceOf, whyOf } from "./verbs/diagnose.ts";
+import { type Listening, type ListenOptions, openListening, passTime } from "./verbs/listen.ts";
+import { pointHome } from "./verbs/point-home.ts";
 import {
   type Condition,
   defaultLimitMs,
@@ -37,14 +44,7 @@ import {
   type SettleOptions,
   settle,
   virtualPace,
-} from "./settle.ts";
-import { testLog } from "./test-log.ts";
-import { ApiFaults } from "./verbs/api-faults.ts";
-import { applyManifests, readManifests } from "./verbs/apply-yaml.ts";
-import { checkOptions } from "./verbs/check-options.ts";
-import { diagnose, eventsOf, type Target, traceOf, whyOf } from "./verbs/diagnose.ts";
-import { type Listening, type ListenOptions, openListening, passTime } from "./verbs/listen.ts";
-import { pointHome } from "./verbs/point-home.ts";
+} from "./verbs/settle.ts";
 import { accountUser, failNodes, takeSnapshot, testClient } from "./verbs/small-verbs.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 
@@ -299,8 +299,7 @@ async function startServer(
   const key = signingKey(keyToPem(createKey()));
   const newUid = (): string => randomUid(random);
   const serverAddress = "127.0.0.1:6443";
-  const { intercept } = faults;
-  const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts, intercept };
+  const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts, interceptor: faults };
   const nodeMetrics = async () => async (node: string) => once(await metricsOf(node));
   const api = await assembleApiServer({ ...parts, nodeMetrics, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
   await bootstrapCluster(api.loopback, api.health);

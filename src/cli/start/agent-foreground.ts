@@ -1,5 +1,5 @@
 import { runAgent } from "#cluster/join/agent.ts";
-import { invitationOf, readJoinFile } from "#cluster/join/join-file.ts";
+import { invitationOf, readJoinFile, writeJoinFile } from "#cluster/join/join-file.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
 import { isAbort, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
@@ -30,9 +30,20 @@ export async function runAgentInForeground({
   if (!raisePriority()) log.warn("pods may slow down the node's agent: raising its priority needs CAP_SYS_NICE");
   const base = { clock: systemClock, log, random: systemRandom };
   const sinceMs = systemClock.now();
+  const joined = () => writeJoinFile(dataDir, { ...join, token: undefined });
   try {
     await writeRecord(dataDir, { pid: ownPid(), url: server, nodeName, startedAt: timestamp(sinceMs) });
-    const own = { ...base, dataDir, server, nodeName, kubeletPort, address, invitation: invitationOf(join), progress };
+    const own = {
+      ...base,
+      dataDir,
+      server,
+      nodeName,
+      kubeletPort,
+      address,
+      invitation: invitationOf(join),
+      progress,
+      joined,
+    };
     await runAgent(
       own,
       (informers) => (ended) => reportReady(informers, [nodeName], { progress, sinceMs, signal: ended }),

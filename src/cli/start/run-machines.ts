@@ -1,11 +1,14 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { type ControlPlane } from "#cluster/control-plane.ts";
+import { provisionerUser } from "#cluster/identities.ts";
 import { writeJoinFile } from "#cluster/join/join-file.ts";
 import { createJoinToken } from "#cluster/join/tokens.ts";
 import { namespaceFile } from "#cluster/machines/machine-links.ts";
 import { type LocalMachine, type MachinesPlan } from "#cluster/machines/plan-machines.ts";
+import { runVolumes } from "#cluster/node.ts";
 import { systemClock } from "#lib/async/clock.ts";
+import { runTogether } from "#lib/async/tasks.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { type Log } from "#lib/process/log.ts";
 import { isRunning, signalProcess, startDaemon } from "#lib/process/processes.ts";
@@ -16,7 +19,7 @@ import { runningCluster } from "../running.ts";
 import { ownCommand } from "./background.ts";
 
 export interface MachinesDeps {
-  readonly plane: Pick<ControlPlane, "api" | "certificates" | "port">;
+  readonly plane: Pick<ControlPlane, "api" | "certificates" | "port" | "clientFor">;
   readonly log: Log;
   readonly verbose: boolean;
 }
@@ -29,8 +32,23 @@ const kubeletPort = 10250;
 
 /** Keeps an agent running in the network of each further node, until the signal. Pods go on without it. */
 export async function runMachines(plan: MachinesPlan, deps: MachinesDeps, signal: AbortSignal): Promise<void> {
-  await Promise.all(plan.machines.map((machine) => keepRunning(machine, { ...deps, plan }, signal)));
+  await runTogether(
+    signal,
+    plan.machines.flatMap((machine) => [
+      (ended) => keepRunning(machine, { ...deps, plan }, ended),
+      (ended) => runVolumes({ ...machine, ...volumeDeps(deps) }, ended),
+    ]),
+  );
 }
+
+/** The volumes of nodes on this machine are made here, so that a node needs no rights to volumes and claims. */
+const volumeDeps = ({ plane, log }: MachinesDeps) => ({
+  provisionerClient: plane.clientFor(provisionerUser),
+  networkInformers: plane.api.informers,
+  recorder: plane.api.recorder,
+  clock: systemClock,
+  log,
+});
 
 async function keepRunning(
   machine: LocalMachine,

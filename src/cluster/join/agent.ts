@@ -28,6 +28,8 @@ export interface AgentOptions {
   readonly log: Log;
   readonly random: Random;
   progress(step: string): void;
+  /** Called once the token is no longer needed. */
+  joined(): Promise<void>;
 }
 
 /** Joins the cluster if that has not happened yet, and runs this machine as a node of it, until the signal. */
@@ -39,6 +41,7 @@ export async function runAgent(
   const { dataDir, server, clock, log, random } = options;
   await using credentials = await openNodeCredentials({ ...options, dir: `${dataDir}/pki` }, signal);
   const facts = await readFacts(credentials, server, signal);
+  await options.joined();
   options.progress(`joined ${server} as ${options.nodeName}`);
   await using informers = startInformers(credentials.client, { clock, log, random });
   await using networkInformers = startInformers(credentials.servicesClient, { clock, log, random });

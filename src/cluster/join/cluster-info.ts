@@ -1,5 +1,4 @@
 import { createHash, createHmac, timingSafeEqual, X509Certificate } from "node:crypto";
-import { parseKubeconfig } from "#client/kubeconfig/kubeconfig-file.ts";
 import { certificatesIn } from "#lib/crypto/x509.ts";
 
 /** A machine cannot join. The message says why, in one line. */
@@ -28,6 +27,13 @@ export const renderClusterInfo = ({ server, certificateAuthority }: ClusterInfo)
     "users: []",
   ].join("\n")}\n`;
 
+/** Its cluster has no name, so it is no kubeconfig that others could read. */
+export function readClusterInfo(content: string): ClusterInfo {
+  const data = /^ +certificate-authority-data: "?([\w+/=]+)"?$/m.exec(content)?.[1] ?? "";
+  const server = /^ +server: "?(https:\/\/[^"\s]+)"?$/m.exec(content)?.[1] ?? "";
+  return { server, certificateAuthority: Buffer.from(data, "base64").toString() };
+}
+
 /** A token in its two parts: `abcdef.0123456789abcdef`. */
 export interface JoinToken {
   readonly id: string;
@@ -42,6 +48,9 @@ export function parseJoinToken(text: string): JoinToken {
   return { id, secret };
 }
 
+/** Where in the ConfigMap a token's signature is. */
+export const signatureKey = ({ id }: JoinToken): string => `jws-kubeconfig-${id}`;
+
 export interface Trust {
   readonly token: JoinToken;
   /** `sha256:HEX` of public keys, one of which the authority must have. Empty: the token's signature is enough. */
@@ -52,12 +61,9 @@ export interface Trust {
  * The cluster's certificate authority, from a ConfigMap that came over a connection that nobody has vouched for. The
  * token's signature and the hash of the authority's key vouch for it.
  */
-export async function verifyClusterInfo(
-  data: Readonly<Record<string, string>>,
-  { token, caHashes }: Trust,
-): Promise<string> {
+export function verifyClusterInfo(data: Readonly<Record<string, string>>, { token, caHashes }: Trust): string {
   const content = data.kubeconfig ?? "";
-  const signature = data[`jws-kubeconfig-${token.id}`];
+  const signature = data[signatureKey(token)];
   if (signature === undefined) {
     throw new JoinError(
       `the cluster does not know the token ${token.id}.…: it is wrong, expired or used up; \`orlop token create\` makes a new one`,
@@ -68,11 +74,9 @@ export async function verifyClusterInfo(
       `the token ${token.id}.… is not the cluster's: its second part is wrong, or this is another cluster`,
     );
   }
-  const { clusters } = await parseKubeconfig(content, "cluster-info");
-  const [cluster] = clusters.values();
-  const pem = Buffer.from(cluster?.certificateAuthorityData ?? "", "base64").toString();
-  checkAuthority(pem, caHashes);
-  return pem;
+  const { certificateAuthority } = readClusterInfo(content);
+  checkAuthority(certificateAuthority, caHashes);
+  return certificateAuthority;
 }
 
 /** Throws unless every certificate is one that the hashes name. */

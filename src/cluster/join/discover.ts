@@ -1,9 +1,11 @@
 import { ConfigMap } from "#api/core/config-map.ts";
 import { StatusError } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
 import { httpClient } from "#client/transport/http.ts";
+import { backoffMs } from "#lib/async/backoff.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
-import { checkAuthority, JoinError, type JoinToken, verifyClusterInfo } from "./cluster-info.ts";
+import { checkAuthority, JoinError, type JoinToken, signatureKey, verifyClusterInfo } from "./cluster-info.ts";
 
 export interface DiscoverOptions {
   readonly server: string;
@@ -25,10 +27,24 @@ export async function discoverAuthority(options: DiscoverOptions, signal: AbortS
   // Nothing secret is sent, and nothing that comes back is believed before it is verified.
   await using client = httpClient({ server, tls: { insecureSkipVerify: true } }, { clock, log });
   try {
-    const { data = {} } = await client.get(ConfigMap, { namespace: "kube-public", name: "cluster-info" }, { signal });
-    return await verifyClusterInfo(data, { token, caHashes });
+    return verifyClusterInfo(await signedInfo(client, options, signal), { token, caHashes });
   } catch (error) {
     throw explainJoin(error, server);
+  }
+}
+
+/** The signer needs a moment for a new token. */
+const attempts = 5;
+
+async function signedInfo(
+  client: Client,
+  { token, clock }: DiscoverOptions,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  for (let attempt = 1; ; attempt++) {
+    const { data = {} } = await client.get(ConfigMap, { namespace: "kube-public", name: "cluster-info" }, { signal });
+    if (attempt === attempts || data[signatureKey(token)] !== undefined) return data;
+    await clock.sleep(backoffMs(attempt, { baseMs: 50, maxMs: 1000 }), signal);
   }
 }
 

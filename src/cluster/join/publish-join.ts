@@ -118,11 +118,6 @@ const bindings = (): InputOf<RoleBinding>[] => [
     roleRef: { apiGroup: rbac, kind: "Role", name: networkRole.name },
     subjects: [group(nodes)],
   },
-  {
-    metadata: { namespace: "kube-system", name: "orlop:cluster-dns:nodes" },
-    roleRef: { apiGroup: rbac, kind: "Role", name: "orlop:cluster-dns" },
-    subjects: [group(nodeServicesGroup)],
-  },
 ];
 
 const networkConfig = (facts: NetworkFacts): InputOf<ConfigMap> => ({

@@ -3,6 +3,7 @@ import {
   bootstrapTokenNamespace,
   bootstrapTokenPrefix,
   bootstrapTokenType,
+  isBootstrapToken,
 } from "#api/authentication/bootstrap-token.ts";
 import { Secret } from "#api/core/secret.ts";
 import { type Client } from "#client/client.ts";
@@ -41,4 +42,13 @@ export async function createJoinToken(client: Client, options: NewToken): Promis
   const metadata = { namespace: bootstrapTokenNamespace, name: `${bootstrapTokenPrefix}${id}` };
   await client.create(Secret, { metadata, type: bootstrapTokenType, stringData });
   return token;
+}
+
+/** The Secrets of all tokens. */
+export async function listJoinTokens(client: Client): Promise<readonly Secret[]> {
+  const { items } = await client.list(Secret, {
+    namespace: bootstrapTokenNamespace,
+    fieldSelector: `type=${bootstrapTokenType}`,
+  });
+  return items.filter(isBootstrapToken);
 }

@@ -5,12 +5,8 @@ import { zoneLabel } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { type Amounts, simulatedMachine } from "#kubelet/node/machine.ts";
-import {
-  SimulatedRuntime,
-  type SimulatedState,
-  type SimulationDelays,
-  type SimulationHooks,
-} from "#kubelet/runtime/simulated.ts";
+import { SimulatedRuntime, type SimulatedState } from "#kubelet/runtime/simulated.ts";
+import { type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulation.ts";
 import { renderResourceMetrics } from "#kubelet/server/render-stats.ts";
 import { collectSimulatedStats } from "#kubelet/server/stats.ts";
 import { createSimulatedHost, type SimulatedHostHooks } from "#kubelet/simulated-host.ts";

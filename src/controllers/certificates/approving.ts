@@ -30,19 +30,26 @@ export function approvingController(deps: ReconcilerDeps): Reconciler<Certificat
     const spec = { user: username, uid, groups, extra, resourceAttributes };
     return (await client.create(SubjectAccessReview, { spec }, { signal })).status.allowed;
   };
+  const decide = async (decision: Decision, request: CertificateSigningRequest, signal: AbortSignal): Promise<void> => {
+    const conditions = [...(request.status.conditions ?? []), decision];
+    const body = { ...request, status: { ...request.status, conditions } };
+    await client.update(CertificateSigningRequest, body, { subresource: "approval", signal }).catch(ignoreNotFound);
+  };
   return {
     name: "certificatesigningrequest-approving",
     reconciles: CertificateSigningRequest,
     concerns: isUndecided,
 
     async reconcile(request, signal) {
+      const refusal = planRefusal(request, places());
+      if (refusal) {
+        await decide({ type: "Denied", status: "True", reason: "NodeExists", message: refusal }, request, signal);
+        return;
+      }
       const ways = planApproval(request, places());
       for (const { subresource, message } of ways) {
         if (!(await mayHave(request, subresource, signal))) continue;
-        const approved = { type: "Approved", status: "True", reason: "AutoApproved", message };
-        const conditions = [...(request.status.conditions ?? []), approved];
-        const body = { ...request, status: { ...request.status, conditions } };
-        await client.update(CertificateSigningRequest, body, { subresource: "approval", signal }).catch(ignoreNotFound);
+        await decide({ type: "Approved", status: "True", reason: "AutoApproved", message }, request, signal);
         return;
       }
       // The node of a server certificate may report its address later.
@@ -50,6 +57,24 @@ export function approvingController(deps: ReconcilerDeps): Reconciler<Certificat
       return mayComeTrue ? againAfter(retryMs(request, clock.now())) : undefined;
     },
   };
+}
+
+interface Decision {
+  readonly type: "Approved" | "Denied";
+  readonly status: "True";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A token lets a machine in, but not into the place of another: the node's secrets would be the machine's. */
+export function planRefusal(request: CertificateSigningRequest, { nodes }: Pick<Places, "nodes">): string | undefined {
+  const { username = "", signerName } = request.spec;
+  if (!isUndecided(request) || signerName !== kubeletClientSigner || !username.startsWith("system:bootstrap:")) return;
+  const name = commonNameOf(requestedBy(request));
+  const isTaken = nodes.some(({ metadata }) => name === `system:node:${metadata.name}`);
+  return isTaken
+    ? `there is a node ${name.slice("system:node:".length)} already: delete it first, or choose another name`
+    : undefined;
 }
 
 const permission = {

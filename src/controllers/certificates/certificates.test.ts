@@ -7,7 +7,7 @@ import { requestFault } from "#lib/crypto/certificate-request.ts";
 import { createAuthority, readSubject } from "#lib/crypto/x509.ts";
 import { build } from "#testing/build.ts";
 import { type AskedFor, signingRequest } from "#testing/peers/signing-request.ts";
-import { planApproval } from "./approving.ts";
+import { planApproval, planRefusal } from "./approving.ts";
 import { deleteAtMs } from "./cleaner.ts";
 import { issueCertificate, planValidity } from "./issue-certificate.ts";
 import { planSigning } from "./signing.ts";
@@ -95,6 +95,15 @@ for (const [name, asked, message] of signings) {
     assert.deepEqual(planSigning(requestOf(asked)), message === undefined ? undefined : { message });
   });
 }
+
+test("planRefusal() keeps a token from taking the place of a node, which may renew its own certificate", () => {
+  const refusal = (asked: Case) => planRefusal(requestOf({ conditions: [], ...asked }), places);
+  const token = { username: "system:bootstrap:abcdef" };
+
+  assert.match(refusal({ ...asNode("a"), ...token }) ?? "", /^there is a node a already/);
+  assert.equal(refusal({ ...asNode("new"), ...token }), undefined);
+  assert.equal(refusal({ ...asNode("a"), username: "system:node:a" }), undefined);
+});
 
 test("planSigning() leaves requests alone that are not approved, already answered, or for other signers", () => {
   const others: Case[] = [

@@ -8,6 +8,7 @@ import { type Client } from "#client/client.ts";
 import { type Clock, timestamp } from "#lib/async/clock.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { isAbort } from "#lib/async/tasks.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Log } from "#lib/process/log.ts";
 import { startInformers } from "#runtime/cached-informer.ts";
@@ -86,10 +87,10 @@ export class Gateways implements RouteSource {
     await this.#writeStatuses(signal);
   }
 
-  plan(owners: ReadonlyMap<string, string>): SourcePlan {
+  *plan(owners: ReadonlyMap<string, string>): Steps<SourcePlan> {
     const own = this.#own;
     if (!own) return nothing;
-    this.#plan = planGateways(this.#factsOf(own, owners));
+    this.#plan = yield* planGateways(this.#factsOf(own, owners));
     this.#planned.give();
     return this.#plan;
   }

@@ -2,14 +2,13 @@ import { CustomResourceDefinition } from "#api/apiextensions/custom-resource-def
 import { type InputOf } from "#api/resource.ts";
 import { isAlreadyExists, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
+import { Backoff } from "#lib/async/backoff.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { gatewayDefinitions } from "./definitions.ts";
 import { GatewayClass } from "./kinds.ts";
 
 /** What GatewayClasses name to be served by this component. */
 export const gatewayController = "orlop.dev/gateway";
-
-const pollMs = 50;
 
 /** Creates the definitions that are missing, and waits until all are served. Those that exist are somebody's choice. */
 export async function ensureGatewayKinds(client: Client, clock: Clock, signal: AbortSignal): Promise<void> {
@@ -23,8 +22,10 @@ export async function ensureGatewayKinds(client: Client, clock: Clock, signal: A
       if (!isAlreadyExists(error)) throw error;
     });
   }
+  // A definition of somebody else may never be served.
+  const backoff = new Backoff({ baseMs: 20, maxMs: 10_000 });
   for (const { metadata } of gatewayDefinitions) {
-    while (!(await isServed(client, metadata?.name ?? "", signal))) await clock.sleep(pollMs, signal);
+    while (!(await isServed(client, metadata?.name ?? "", signal))) await clock.sleep(backoff.nextMs(), signal);
   }
 }
 

@@ -1,4 +1,5 @@
 import { type LabelSelector } from "#api/meta/label-selector.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { compareText } from "#lib/data/compare-text.ts";
 import { type CertificateWish } from "../routing/plan-ingress.ts";
 import { type Route } from "../routing/route.ts";
@@ -52,13 +53,13 @@ export interface ParentFindings {
   readonly conditions: readonly Finding[];
 }
 
-/** Routes with more matches than this in a namespace: the newest have no effect. */
+/** Matches times hosts times listeners, for all routes of a namespace. The oldest fit first. */
 const maxNamespaceRoutes = 5_000;
 const routeKinds = ["GRPCRoute", "HTTPRoute"];
 const wildcard = "any labels";
 
-/** Pure: decides what all Gateways serve together, and what their owners are told. */
-export function planGateways(facts: GatewayFacts): GatewaysPlan {
+/** Pure: decides what all Gateways serve together, and what their owners are told. In steps, because there may be many. */
+export function* planGateways(facts: GatewayFacts): Steps<GatewaysPlan> {
   const owners = new Map<string, string>();
   const oldest = facts.gateways.toSorted((a, b) => compareText(rankOf(a), rankOf(b)));
   const planned = oldest.map((gateway) => planListeners(gateway, owners, facts));
@@ -67,12 +68,13 @@ export function planGateways(facts: GatewayFacts): GatewaysPlan {
   const routes = new Map<GatewayRoute, readonly ParentFindings[]>();
   const sorted = facts.routes.toSorted((a, b) => compareText(rankOf(a.route), rankOf(b.route)));
   for (const subject of sorted) {
-    const rules = limited(planRules(subject, facts), subject, sizes);
+    const rules = planRules(subject, facts);
     const findings: ParentFindings[] = [];
     for (const parentRef of subject.route.spec.parentRefs ?? []) {
       if ((parentRef.group ?? gatewayGroup) !== gatewayGroup || (parentRef.kind ?? "Gateway") !== "Gateway") continue;
       const gateway = byKey.get(`${parentRef.namespace ?? subject.route.metadata.namespace}/${parentRef.name}`);
-      if (gateway) findings.push(attach({ subject, rules, parentRef, gateway }, facts));
+      if (gateway) findings.push(attach({ subject, rules, parentRef, gateway, sizes }, facts));
+      yield;
     }
     if (findings.length > 0) routes.set(subject.route, findings);
   }
@@ -93,20 +95,6 @@ export function planGateways(facts: GatewayFacts): GatewaysPlan {
 const keyOf = ({ metadata }: Gateway): string => `${metadata.namespace}/${metadata.name}`;
 const rankOf = ({ metadata: { namespace, name, creationTimestamp = "9999" } }: Gateway | GatewayRoute): string =>
   `${creationTimestamp} ${namespace}/${name}`;
-
-function limited(rules: RulesPlan, { route }: RouteSubject, sizes: Map<string, number>): RulesPlan {
-  const { namespace } = route.metadata;
-  const size = (sizes.get(namespace) ?? 0) + rules.routes.length * Math.max(1, route.spec.hostnames?.length ?? 1);
-  if (size > maxNamespaceRoutes) {
-    return {
-      ...rules,
-      routes: [],
-      unsupported: `more than ${maxNamespaceRoutes} matches in a namespace is not supported`,
-    };
-  }
-  sizes.set(namespace, size);
-  return rules;
-}
 
 interface PlannedGateway {
   readonly gateway: Gateway;
@@ -240,9 +228,11 @@ interface Attachment {
   readonly rules: RulesPlan;
   readonly parentRef: ParentRef;
   readonly gateway: PlannedGateway;
+  /** How many routes each namespace has so far. */
+  readonly sizes: Map<string, number>;
 }
 
-function attach({ subject, rules, parentRef, gateway }: Attachment, facts: GatewayFacts): ParentFindings {
+function attach({ subject, rules, parentRef, gateway, sizes }: Attachment, facts: GatewayFacts): ParentFindings {
   const { route, kind } = subject;
   const resolved = rules.refFault
     ? bad("ResolvedRefs", rules.refFault.reason, rules.refFault.message)
@@ -268,6 +258,13 @@ function attach({ subject, rules, parentRef, gateway }: Attachment, facts: Gatew
     return refused("NoMatchingListenerHostname", "no host of the route is a host of a listener");
   }
   if (rules.unsupported) return refused("UnsupportedValue", rules.unsupported);
+  const { namespace } = route.metadata;
+  const more = matching.reduce((sum, one) => sum + (hosts.get(one) ?? []).length * rules.routes.length, 0);
+  const size = (sizes.get(namespace) ?? 0) + more;
+  if (size > maxNamespaceRoutes) {
+    return refused("UnsupportedValue", `the routes of a namespace have more than ${maxNamespaceRoutes} matches`);
+  }
+  sizes.set(namespace, size);
   for (const one of matching) {
     one.attached++;
     for (const host of hosts.get(one) ?? []) for (const own of rules.routes) one.routes.push({ ...own, host });

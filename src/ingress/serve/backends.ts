@@ -48,6 +48,7 @@ const pauseMs = 5_000;
 export class Backend {
   readonly #deps: BackendDeps;
   readonly #endpoints = new Map<string, Endpoint>();
+  #list: readonly Endpoint[] = [];
   #plan: BackendPlan;
 
   constructor(plan: BackendPlan, deps: BackendDeps) {
@@ -75,6 +76,7 @@ export class Backend {
     for (const [key, endpoint] of wanted) {
       if (!this.#endpoints.has(key)) this.#endpoints.set(key, new Endpoint(endpoint));
     }
+    this.#list = [...this.#endpoints.values()];
   }
 
   /**
@@ -83,12 +85,21 @@ export class Backend {
    */
   choose(tried: ReadonlySet<Endpoint>): Endpoint | undefined {
     const now = this.#deps.clock.now();
-    const untried = [...this.#endpoints.values()].filter((endpoint) => !tried.has(endpoint));
-    const sound = untried.filter(({ pausedUntilMs }) => pausedUntilMs <= now);
-    const candidates = sound.length > 0 ? sound : untried;
-    const pick = () => candidates[Math.floor(this.#deps.random() * candidates.length)];
+    const isSound = (endpoint: Endpoint | undefined): endpoint is Endpoint =>
+      endpoint !== undefined && endpoint.pausedUntilMs <= now && !tried.has(endpoint);
+    const found = this.#lessBusy(this.#list, isSound);
+    if (found) return found;
+    // Rare: only now all of them are looked at.
+    const untried = this.#list.filter((endpoint) => !tried.has(endpoint));
+    const sound = untried.filter(isSound);
+    return this.#lessBusy(sound.length > 0 ? sound : untried, () => true);
+  }
+
+  #lessBusy(list: readonly Endpoint[], isFit: (endpoint: Endpoint | undefined) => boolean): Endpoint | undefined {
+    const pick = (): Endpoint | undefined => list[Math.floor(this.#deps.random() * list.length)];
     const [one, other] = [pick(), pick()];
-    return one && other && other.active < one.active ? other : one;
+    if (!isFit(one)) return isFit(other) ? other : undefined;
+    return one && other && isFit(other) && other.active < one.active ? other : one;
   }
 
   failed(endpoint: Endpoint): void {

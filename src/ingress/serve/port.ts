@@ -5,7 +5,7 @@ import { type Duplex } from "node:stream";
 import tls from "node:tls";
 import { type Clock } from "#lib/async/clock.ts";
 import { http } from "#lib/net/node-http.ts";
-import { connectionKey, ignore } from "#lib/net/sockets.ts";
+import { connectionKey, IdleTimer, ignore } from "#lib/net/sockets.ts";
 import { type Stranger, Strangers } from "#lib/net/strangers.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type CertificateIndex } from "./certificates.ts";
@@ -183,16 +183,27 @@ class Edge {
     });
     server.on("session", (session) => {
       session.on("error", ignore);
-      session.setTimeout(keepAliveMs, () => session.close());
       const connection = session.socket && this.#connections.get(connectionKey(session.socket));
       if (!connection) return session.destroy();
       connection.session = session;
+      this.#endWhenIdle(session, connection);
     });
     server.on("request", (request, response) =>
       this.#take(request as unknown as IncomingMessage, response as unknown as ServerResponse),
     );
     server.on("sessionError", ignore);
     return server;
+  }
+
+  #endWhenIdle(session: http2.ServerHttp2Session, connection: Connection): void {
+    const { clock } = this.#options;
+    const check = () => {
+      if (connection.requests === 0) session.close();
+      else timer = new IdleTimer(clock, keepAliveMs, check);
+    };
+    let timer = new IdleTimer(clock, keepAliveMs, check);
+    session.on("stream", () => timer.touch());
+    session.once("close", () => timer.stop());
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {

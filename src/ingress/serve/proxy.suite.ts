@@ -18,13 +18,13 @@ export interface TestBackend extends AsyncDisposable {
   readonly server: http.Server;
 }
 
-export async function openBackend(answer: RequestListener): Promise<TestBackend> {
+export async function openBackend(answer: RequestListener, host = "127.0.0.1"): Promise<TestBackend> {
   const requests: IncomingMessage[] = [];
   const server = http.createServer((request, response) => {
     requests.push(request);
     answer(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   return {
     port: (server.address() as AddressInfo).port,
     requests,

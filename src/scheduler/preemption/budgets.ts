@@ -2,14 +2,18 @@ import { type Pod } from "#api/core/pod.ts";
 import { isEmptySelector } from "#api/meta/label-selector.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
 import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { allCounted, type Uncounted } from "./ended-victims.ts";
 
 /** The budgets of each namespace, sorted by a label that they ask for, because users choose how many there are. */
 export class Budgets {
   readonly #list: (namespace: string) => readonly PodDisruptionBudget[];
+  /** Pods that have just ended, which the budgets do not know yet. */
+  readonly uncounted: Uncounted;
   readonly #byNamespace = new Map<string, ReadonlyMap<string, readonly PodDisruptionBudget[]>>();
 
-  constructor(list: (namespace: string) => readonly PodDisruptionBudget[]) {
+  constructor(list: (namespace: string) => readonly PodDisruptionBudget[], uncounted = allCounted) {
     this.#list = list;
+    this.uncounted = uncounted;
   }
 
   /** Those that may protect the pod. */
@@ -48,7 +52,7 @@ export function splitByBudget<T extends { readonly pod: Pod }>(
     let breaks = around.length > maxAround;
     for (const budget of breaks ? [] : around) {
       if (!protects(budget, victim.pod)) continue;
-      const after = (left.get(budget) ?? budget.status?.disruptionsAllowed ?? 0) - 1;
+      const after = (left.get(budget) ?? allowedBy(budget, budgets)) - 1;
       left.set(budget, after);
       if (after < 0) breaks = true;
     }
@@ -56,6 +60,9 @@ export function splitByBudget<T extends { readonly pod: Pod }>(
   }
   return { breaking, allowed };
 }
+
+const allowedBy = (budget: PodDisruptionBudget, { uncounted }: Budgets): number =>
+  (budget.status?.disruptionsAllowed ?? 0) - uncounted.of(budget, (pod) => protects(budget, pod));
 
 /** A pod without labels has no budget, and an empty selector protects nothing here, as upstream decides it. */
 function protects({ metadata, spec, status }: PodDisruptionBudget, { metadata: pod }: Pod): boolean {

@@ -6,6 +6,7 @@ import { type Rejections } from "../explain.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 import { type Snapshot } from "../snapshot.ts";
 import { Budgets } from "./budgets.ts";
+import { EndedVictims } from "./ended-victims.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
 import {
   type CandidateLimits,
@@ -51,6 +52,8 @@ export class Preemptor {
   /** Pod → the victims that have to be gone before others may end for its sake. */
   readonly #awaited = new Map<string, readonly string[]>();
 
+  readonly #ended = new EndedVictims();
+
   constructor(deps: PreemptorDeps) {
     this.#deps = deps;
   }
@@ -66,7 +69,8 @@ export class Preemptor {
   ): Promise<Outcome | undefined> {
     const { nominations } = this.#deps;
     if (this.#isWaiting(preemptor.key)) return refused(stillWaiting, undefined);
-    const budgets = new Budgets((namespace) => this.#deps.budgets.list(namespace));
+    const uncounted = this.#ended.recent(this.#deps.clock.now(), (key) => this.#deps.snapshot.podOf(key));
+    const budgets = new Budgets((namespace) => this.#deps.budgets.list(namespace), uncounted);
     const plan = await this.#plan({ ...this.#deps, budgets, limits }, preemptor, rejections, screen);
     if (!isThere()) return undefined;
     if (plan.node === undefined) {
@@ -114,6 +118,7 @@ export class Preemptor {
     { node, victims }: Preemption & { readonly node: string },
     { lesser, signal }: { readonly lesser: readonly Pod[]; readonly signal: AbortSignal },
   ): Promise<void> {
+    this.#ended.add(victims, this.#deps.clock.now());
     try {
       await Promise.all([
         preempt(this.#deps, { preemptor, node, victims, signal }),

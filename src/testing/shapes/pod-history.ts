@@ -45,7 +45,10 @@ export class Histories implements Disposable {
       const told = this.#events.get(name) ?? [];
       return goal.events.every((wanted) => told.some(({ text, place }) => `${text} ${place}`.includes(` ${wanted}`)));
     }
-    return statusesOf(pod).some(({ state }) => state.waiting?.reason === goal.waiting);
+    // An image may fail before the pod has its network, or after.
+    return (
+      pod.status.podIP !== undefined && statusesOf(pod).some(({ state }) => state.waiting?.reason === goal.waiting)
+    );
   }
 
   /** Resolves when the pod has reached its goal; rejects after the limit. */
@@ -79,6 +82,8 @@ export class Histories implements Disposable {
     const known = this.#pods.get(name) ?? { last: pod, tracks: new Map<string, string[]>() };
     this.#pods.set(name, known);
     known.last = pod;
+    // How a program ends when it is stopped depends on how far it has come. Events still tell that it was stopped.
+    if (pod.metadata.deletionTimestamp) return;
     for (const [track, value] of partsOf(pod)) {
       const values = known.tracks.get(track) ?? [];
       known.tracks.set(track, values);

@@ -36,5 +36,5 @@ suite("a simulated node treats pods as a real one does", { timeout: 300_000 }, (
   }
 });
 
-const atOnce = 12;
+const atOnce = 8;
 const limitMs = 60_000;

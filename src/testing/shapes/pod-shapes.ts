@@ -48,6 +48,9 @@ const env = (name: "configMapKeyRef" | "secretKeyRef", ref: object): Spec =>
 const probe = (handler: object): object => ({ periodSeconds: 1, failureThreshold: 1, ...handler });
 const exec = (command: string): object => probe({ exec: { command: [command] } });
 
+/** Until the server listens, on any machine. */
+const later = { initialDelaySeconds: 3 };
+
 const ready = { ready: true } as const;
 const crashLoop = { waiting: "CrashLoopBackOff" };
 const badConfig = { waiting: "CreateContainerConfigError" };
@@ -78,7 +81,7 @@ const programs: readonly PodShape[] = [
     spec: { containers: [container("a", exits(0)), container("b", exits(0, 2))], restartPolicy: "Never" },
     until: succeeded,
   },
-  { name: "deadline", spec: { ...main(), activeDeadlineSeconds: 10 }, until: failed },
+  { name: "deadline", spec: { ...main(), activeDeadlineSeconds: 20 }, until: failed },
   { name: "no-grace", spec: { ...main(), terminationGracePeriodSeconds: 1 }, until: ready },
   { name: "user", spec: main({ securityContext: { runAsUser: 1000 } }), until: ready },
   { name: "not-root", spec: main({ securityContext: { runAsNonRoot: true } }), until: badConfig },
@@ -244,9 +247,21 @@ const checks: readonly PodShape[] = [
   { name: "alive", spec: main({ livenessProbe: exec("true") }), until: ready },
   { name: "not-alive", spec: main({ livenessProbe: exec("false") }), until: crashLoop },
   { name: "does-not-start", spec: main({ startupProbe: exec("false") }), until: crashLoop },
-  { name: "starts-then-ready", spec: main({ startupProbe: exec("true"), readinessProbe: exec("true") }), until: ready },
-  { name: "ready-by-http", spec: main({ readinessProbe: probe({ httpGet: { port: 8080 } }) }, serves), until: ready },
-  { name: "ready-by-tcp", spec: main({ readinessProbe: probe({ tcpSocket: { port: 8080 } }) }, serves), until: ready },
+  {
+    name: "starts-then-ready",
+    spec: main({ startupProbe: exec("true"), readinessProbe: { ...exec("true"), ...later } }),
+    until: ready,
+  },
+  {
+    name: "ready-by-http",
+    spec: main({ readinessProbe: probe({ httpGet: { port: 8080 }, ...later }) }, serves),
+    until: ready,
+  },
+  {
+    name: "ready-by-tcp",
+    spec: main({ readinessProbe: probe({ tcpSocket: { port: 8080 }, ...later }) }, serves),
+    until: ready,
+  },
   { name: "not-alive-by-tcp", spec: main({ livenessProbe: probe({ tcpSocket: { port: 9 } }) }), until: crashLoop },
   { name: "post-start", spec: main({ lifecycle: { postStart: { exec: { command: ["true"] } } } }), until: ready },
   {

@@ -3,7 +3,7 @@ import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-vo
 import { Pod } from "#api/core/pod.ts";
 import { Secret } from "#api/core/secret.ts";
 import type { Client } from "#client/client.ts";
-import type { Ending, SimulationHooks } from "#kubelet/runtime/simulated.ts";
+import type { Ending, SimulationHooks } from "#kubelet/runtime/simulation.ts";
 import type { SimulatedHostHooks } from "#kubelet/simulated-host.ts";
 import { startSimulatedNode } from "../simulated-node.ts";
 import { Histories, type PodHistory } from "./pod-history.ts";

@@ -1,8 +1,9 @@
-import type { ApiRequest } from "#api/exchange.ts";
+import type { Answer, ApiRequest, WatchSink } from "#api/exchange.ts";
 import { StatusError } from "#api/status.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import type { Random } from "#lib/data/random.ts";
 import { parseRequestInfo } from "#server/request/request-info.ts";
+import type { Interceptor } from "#server/server.ts";
 
 /** Which requests go wrong, and how. A request must match every field that is set. */
 export interface FaultRule {
@@ -54,10 +55,10 @@ export interface FaultDeps {
 }
 
 /** Makes requests to the API server fail, wait or see old state. */
-export class ApiFaults {
+export class ApiFaults implements Interceptor {
   readonly #deps: FaultDeps;
   readonly #rules = new Set<Rule>();
-  #cut = new AbortController();
+  readonly #watches = new Set<WatchSink>();
   /** How many requests the rules have affected. */
   count = 0;
 
@@ -80,19 +81,31 @@ export class ApiFaults {
 
   /** Ends all watches, as a server that restarts does. */
   cutWatches(): void {
-    this.#cut.abort(new Error("the watch was cut"));
-    this.#cut = new AbortController();
+    for (const sink of [...this.#watches]) sink.end();
+    this.#watches.clear();
   }
 
   /** Called by the server with every request. */
-  intercept = (request: ApiRequest): ApiRequest | Promise<ApiRequest> => {
+  request(request: ApiRequest): ApiRequest | Promise<ApiRequest> {
     // The server's own calls keep it running.
-    if (request.peer.user?.name === "system:apiserver") return request;
-    const isWatch = request.query.includes("watch=");
-    const cuttable = isWatch ? { ...request, signal: AbortSignal.any([request.signal, this.#cut.signal]) } : request;
-    const rule = this.#rules.size > 0 ? this.#ruleFor(request) : undefined;
-    return rule ? this.#apply(rule, cuttable) : cuttable;
-  };
+    if (this.#rules.size === 0 || request.peer.user?.name === "system:apiserver") return request;
+    const rule = this.#ruleFor(request);
+    return rule ? this.#apply(rule, request) : request;
+  }
+
+  /** Called by the server with every answer. */
+  answer(answer: Answer): Answer {
+    if (answer.type !== "watch") return answer;
+    const start = (sink: WatchSink): (() => void) => {
+      this.#watches.add(sink);
+      const stop = answer.start(sink);
+      return () => {
+        this.#watches.delete(sink);
+        stop();
+      };
+    };
+    return { ...answer, start };
+  }
 
   #ruleFor(request: ApiRequest): Rule | undefined {
     const info = parseRequestInfo(request.method, request.path, new URLSearchParams(request.query));

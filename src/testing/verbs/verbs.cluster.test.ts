@@ -174,6 +174,7 @@ test("a watch that is cut ends, and its reader can start another", async () => {
   cluster.apiFaults.cutWatches();
 
   assert.equal((await read).length, 1);
+  assert.equal(signal.aborted, false);
 });
 
 test("components crash and come back, and zones fail and recover", async () => {

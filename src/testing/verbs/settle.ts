@@ -3,8 +3,8 @@ import { nextTurn } from "#lib/async/turns.ts";
 import type { Cause } from "#runtime/run-reconciler.ts";
 import type { WorkQueue } from "#runtime/work-queue.ts";
 import type { Store, StoreEvent } from "#store/store.ts";
-import { Changes } from "./verbs/diagnose.ts";
-import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
+import { createVirtualClock, type VirtualClock } from "../virtual-clock.ts";
+import { Changes } from "./diagnose.ts";
 
 export type Condition = () => boolean | Promise<boolean>;
 

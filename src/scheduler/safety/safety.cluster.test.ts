@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chaosSeeds } from "#testing/chaos/chaos.ts";
+import { runOrdeal } from "./ordeal.suite.ts";
+
+/** `SEEDS=500` for a long run, `SEED=17` for one. */
+for (const seed of chaosSeeds(3)) {
+  test(`two schedulers that crash bind no pod twice or against a rule, and break no budget (seed ${seed})`, async (context) => {
+    const { faults, bound, preempted, kills } = await runOrdeal(seed, 60);
+
+    assert.deepEqual(faults, []);
+    assert.ok(bound > 20, "nothing was tested");
+    context.diagnostic(`${bound} bound, ${preempted} preempted, ${kills} schedulers killed`);
+  });
+}

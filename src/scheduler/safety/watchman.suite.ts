@@ -1,0 +1,153 @@
+import { Node } from "#api/core/node.ts";
+import { isFinished } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
+import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Change, type Informers } from "#runtime/informer.ts";
+import { type World } from "../reference/across-nodes.suite.ts";
+import { bestEndings, reasonOf, type Waiting } from "../reference/whole.suite.ts";
+
+/** The longest time that a scheduler may take to learn of a change, and to act on what it knew before. */
+export const lagMs = 5000;
+
+interface Moment {
+  readonly atMs: number;
+  readonly world: World;
+  readonly waiting: readonly Waiting[];
+}
+
+const isDisrupted = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined &&
+  (status?.conditions ?? []).some(({ reason }) => reason === "PreemptionByScheduler");
+
+/** Sees every change of the store, in order, and notes what no scheduler may do. */
+export class Watchman {
+  readonly faults: string[] = [];
+  bound = 0;
+  preempted = 0;
+  readonly #clock: Clock;
+  readonly #informers: Informers;
+  /** Nodes that others have changed, and when. Schedulers could not know yet. */
+  readonly #disturbed = new Map<string, number>();
+  /** When a pod last left, which may turn rules about other pods around. */
+  #leftMs = Number.NEGATIVE_INFINITY;
+  #moments: Moment[] = [];
+
+  constructor(clock: Clock, informers: Informers) {
+    this.#clock = clock;
+    this.#informers = informers;
+  }
+
+  follow(): () => void {
+    return this.#informers.of(Pod).subscribe((change) => this.#onPod(change));
+  }
+
+  /** Somebody else has changed what fits on this node. */
+  disturb(node: string): void {
+    this.#disturbed.set(node, this.#clock.now());
+  }
+
+  get world(): World {
+    const pods = this.#informers
+      .of(Pod)
+      .list()
+      .filter((pod) => pod.spec.nodeName && !isFinished(pod));
+    return { nodes: this.#informers.of(Node).list(), pods, namespaceLabels: {} };
+  }
+
+  #onPod(change: Change<Pod>): void {
+    const { object: pod } = change;
+    const before = change.type === "put" ? change.previous : undefined;
+    if (change.type === "delete" || pod.metadata.deletionTimestamp) this.#leftMs = this.#clock.now();
+    const isSame = before?.metadata.uid === pod.metadata.uid;
+    if (isSame && before?.spec.nodeName && before.spec.nodeName !== pod.spec.nodeName) {
+      this.faults.push(`${pod.metadata.name} went from ${before.spec.nodeName} to ${pod.spec.nodeName}`);
+    }
+    if (isSame && !before?.spec.nodeName && pod.spec.nodeName) this.#onBound(pod);
+    if (isSame && before && !isDisrupted(before) && isDisrupted(pod)) this.#onPreempted(before);
+    this.#remember();
+  }
+
+  #onBound(pod: Pod): void {
+    this.bound++;
+    const { nodeName = "" } = pod.spec;
+    const { world } = this;
+    const others = { ...world, pods: world.pods.filter(({ metadata }) => metadata.uid !== pod.metadata.uid) };
+    const node = world.nodes.find(({ metadata }) => metadata.name === nodeName);
+    const isDisturbed = this.#isRecent(this.#disturbed.get(nodeName));
+    if (!node) {
+      if (!isDisturbed) this.faults.push(`${pod.metadata.name} was bound to ${nodeName}, which does not exist`);
+      return;
+    }
+    const waiting = { ...pod, spec: { ...pod.spec, nodeName: undefined } } as unknown as Pod;
+    const reason = reasonOf(others, waiting, node);
+    const isAcross = reason?.plugin === "PodTopologySpread" || reason?.plugin === "InterPodAffinity";
+    if (!reason || isDisturbed || (isAcross && this.#isRecent(this.#leftMs))) return;
+    this.faults.push(`${pod.metadata.name} was bound to ${nodeName} against ${reason.reasons.join(", ")}`);
+  }
+
+  /** A budget may be broken only if that could not be avoided at any time since the scheduler may have looked. */
+  #onPreempted(victim: Pod): void {
+    this.preempted++;
+    const broken = this.#informers
+      .of(PodDisruptionBudget)
+      .list()
+      .filter(({ spec }) => matches(spec?.selector ?? {}, victim.metadata.labels));
+    for (const budget of broken) {
+      const healthy = healthyOf(this.#informers, budget).filter(({ metadata }) => metadata.uid !== victim.metadata.uid);
+      const least = Number(budget.spec?.minAvailable ?? 0);
+      if (healthy.length >= least) continue;
+      // Any of those that wait for this node may be the reason.
+      const preemptors = this.#waiting().filter(({ node }) => node === victim.spec.nodeName);
+      const isAvoidable = ({ world, waiting }: Moment): boolean =>
+        preemptors.every(({ pod }) => {
+          const rivals = waiting.filter((other) => other.pod.metadata.uid !== pod.metadata.uid);
+          const cluster = { world, waiting: rivals, budgets: [counted(budget, world)] };
+          return bestEndings(cluster, pod).some((best) => best.broken === 0);
+        });
+      if (preemptors.length > 0 && this.#moments.every(isAvoidable)) {
+        this.faults.push(`the end of ${victim.metadata.name} broke the budget ${budget.metadata.name} without need`);
+      }
+    }
+  }
+
+  /** Pods for which others end. */
+  #waiting(): Waiting[] {
+    const pods = this.#informers.of(Pod).list();
+    return pods.flatMap((pod) => {
+      const node = pod.spec.nodeName ? undefined : pod.status?.nominatedNodeName;
+      return node ? [{ pod, node }] : [];
+    });
+  }
+
+  #remember(): void {
+    const now = this.#clock.now();
+    // What was the case at the beginning of the time counts too.
+    const first = this.#moments.findLastIndex(({ atMs }) => atMs <= now - lagMs);
+    this.#moments = this.#moments.slice(Math.max(first, 0));
+    this.#moments.push({ atMs: now, world: this.world, waiting: this.#waiting() });
+  }
+
+  #isRecent(atMs: number | undefined): boolean {
+    return atMs !== undefined && this.#clock.now() - atMs < lagMs;
+  }
+}
+
+/** The budget as it would be if its status were always up to date. */
+function counted(budget: PodDisruptionBudget, world: World): PodDisruptionBudget {
+  const healthy = world.pods.filter((pod) => isHealthy(budget, pod)).length;
+  const disruptionsAllowed = Math.max(healthy - Number(budget.spec?.minAvailable ?? 0), 0);
+  return { ...budget, status: { ...budget.status, disruptionsAllowed } } as PodDisruptionBudget;
+}
+
+const isHealthy = ({ spec }: PodDisruptionBudget, { metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  status?.phase === "Running" &&
+  matches(spec?.selector ?? {}, metadata.labels);
+
+export const healthyOf = (informers: Informers, budget: PodDisruptionBudget): Pod[] =>
+  informers
+    .of(Pod)
+    .list(budget.metadata.namespace)
+    .filter((pod) => isHealthy(budget, pod));
