@@ -2,9 +2,9 @@ import { canonicalAddress } from "#api/meta/ip-address.ts";
 import { type FunctionDeclaration, type Library, memberOverload, overload } from "#cel/declare/function.ts";
 import { boolType, intType, opaqueType, stringType } from "#cel/types/type.ts";
 import { CelError, isError, OpaqueValue, type Value } from "#cel/values/value.ts";
+import { addressFault } from "#lib/net/go-address-fault.ts";
 import { formatIPv4, parseIPv4, parseIPv6 } from "#lib/net/ip.ts";
 import { goQuote } from "#lib/text/go-quote.ts";
-import { addressFault } from "./address-fault.ts";
 
 const ipType = opaqueType("net.IP");
 const cidrType = opaqueType("net.CIDR");

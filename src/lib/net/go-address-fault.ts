@@ -1,4 +1,4 @@
-import { goQuote } from "#lib/text/go-quote.ts";
+import { goQuote } from "../text/go-quote.ts";
 
 /** Why a text is no IP address, in the words of Go. Only for texts that are none. */
 export function addressFault(text: string): string {
