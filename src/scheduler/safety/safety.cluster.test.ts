@@ -9,7 +9,7 @@ for (const seed of chaosSeeds(3)) {
     const { faults, bound, preempted, kills } = await runOrdeal(seed, 60);
 
     assert.deepEqual(faults, []);
-    assert.ok(bound > 20, "nothing was tested");
+    assert.ok(bound > 5, "nothing was tested");
     context.diagnostic(`${bound} bound, ${preempted} preempted, ${kills} schedulers killed`);
   });
 }
