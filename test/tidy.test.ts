@@ -25,7 +25,9 @@ const layers: Record<string, readonly string[]> = {
   kubelet: ["lib", "schema", "api", "client", "runtime", "trace"],
   provisioner: ["lib", "api", "client", "runtime", "trace"],
   proxy: ["lib", "api", "client", "runtime", "trace"],
+  routes: ["lib", "api", "runtime"],
   dns: ["lib", "api", "client", "runtime", "trace"],
+  ingress: ["lib", "api", "client", "runtime", "trace"],
   why: ["lib", "api", "client", "runtime", "trace"],
   cli: ["lib", "schema", "api", "client", "runtime", "trace", "why", "cluster"],
 };
@@ -142,7 +144,7 @@ function withTestSupport(file: string, found = new Set<string>()): Set<string> {
     /^import (?!type\b)[^"]*"(#?)([^"]+\.ts)"/gm,
   )) {
     const imported = isShared ? path.join(src, target) : path.resolve(path.dirname(file), target);
-    const isSupport = /\/(testing|support)\/|\.suite\.ts$/.test(imported);
+    const isSupport = /\/(testing|support)\/|\.suite\.ts$/.test(path.relative(root, imported));
     if (isSupport) withTestSupport(imported, found);
   }
   return found;
@@ -174,7 +176,7 @@ test("clocks, timers, randomness and the console are injected", () => {
 /** A busy disk takes seconds, a mounted server may never answer, and below /sys even `access` can block. */
 test("components do not wait for files on the main thread", () => {
   const atStart = new Set(["kubelet/containerd/host.ts", "kubelet/containerd/containerd.ts"]);
-  const components = /^(server|controllers|scheduler|kubelet|proxy|dns|runtime|client)\//;
+  const components = /^(server|controllers|scheduler|kubelet|proxy|dns|ingress|runtime|client)\//;
   const waits = sources.filter(
     ({ file, text }) =>
       components.test(file) &&

@@ -38,8 +38,10 @@ export async function createPod({ server }: AssembledServer, name: string): Prom
   if (wire.type !== "body" || wire.status !== 201) throw new Error(`the pod ${name} was not created`);
 }
 
+/** As on a connection, all requests have the same peer, and what is known about it is found out once. */
+const peer = { address: "127.0.0.1", certificate: { commonName: "bench", organizations: ["system:masters"] } };
+
 function createRequest(name: string): WireRequest {
-  const peer = { address: "127.0.0.1", certificate: { commonName: "bench", organizations: ["system:masters"] } };
   const headers = { "content-type": "application/json", accept: "application/json" };
   const made = new WireRequest("POST", "/api/v1/namespaces/default/pods", { joined: headers }, peer);
   made.body = json(pod(name, { schedulerName: "nobody" }));

@@ -101,15 +101,17 @@ export class Cursor<out T = unknown> {
    */
   exactlyOne<K extends Name<T>>(names: readonly K[], type: string, visit: (name: K) => void): void {
     // Few of the names are there, so it is quicker to look at what is there.
-    const isNamed = (name: string): name is K => names.some((other) => other === name);
-    const found = Object.keys(this.value as object)
-      .filter(isNamed)
-      .filter((name) => this.value[name] !== undefined);
+    const found: K[] = [];
+    for (const name of Object.keys(this.value as object) as K[]) {
+      if (names.includes(name) && this.value[name] !== undefined) found.push(name);
+    }
     if (found.length > 1) found.sort((a, b) => names.indexOf(a) - names.indexOf(b));
     const [first] = found;
     if (first === undefined) this.missing(`must specify a ${type} type`);
     else visit(first);
-    for (const name of found.slice(1)) this.field(name).forbidden(`may not specify more than 1 ${type} type`);
+    for (let at = 1; at < found.length; at++) {
+      this.field(found[at] as K).forbidden(`may not specify more than 1 ${type} type`);
+    }
   }
   /** A path that differs from the names of fields. The value stays the same. */
   under(...names: readonly string[]): Cursor<T> {

@@ -3,6 +3,8 @@ import { type FunctionDeclaration, type Library, memberOverload, overload } from
 import { boolType, intType, opaqueType, stringType } from "#cel/types/type.ts";
 import { CelError, isError, OpaqueValue, type Value } from "#cel/values/value.ts";
 import { formatIPv4, parseIPv4, parseIPv6 } from "#lib/net/ip.ts";
+import { goQuote } from "#lib/text/go-quote.ts";
+import { addressFault } from "./address-fault.ts";
 
 const ipType = opaqueType("net.IP");
 const cidrType = opaqueType("net.CIDR");
@@ -65,7 +67,7 @@ class CidrValue extends OpaqueValue {
 }
 
 function parseIp(text: string): IpValue | CelError {
-  const failed = (why: string): CelError => new CelError(why.replace("%q", JSON.stringify(text.slice(0, maxText))));
+  const quoted = goQuote(text.slice(0, maxText));
   const number = text.length <= maxText ? parseIPv4(text) : undefined;
   if (number !== undefined) {
     const bytes = Buffer.alloc(4);
@@ -74,32 +76,35 @@ function parseIp(text: string): IpValue | CelError {
   }
   const [address = "", zone] = text.length <= maxText ? text.split("%", 2) : [];
   const bytes = parseIPv6(address);
-  if (!bytes)
-    return failed(
-      'IP Address %q parse error during conversion from string: ParseAddr("%q"): unable to parse IP'.replace(
-        '"%q"',
-        "%q",
-      ),
-    );
-  if (zone !== undefined) return failed("IP address %q with zone value is not allowed");
+  if (!bytes || zone === "")
+    return new CelError(`IP Address ${quoted} parse error during conversion from string: ${unparsed(text)}`);
+  if (zone !== undefined) return new CelError(`IP address ${quoted} with zone value is not allowed`);
   const isMapped = bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff;
-  return isMapped ? failed("IPv4-mapped IPv6 address %q is not allowed") : new IpValue(bytes);
+  return isMapped ? new CelError(`IPv4-mapped IPv6 address ${quoted} is not allowed`) : new IpValue(bytes);
+}
+
+function unparsed(text: string): string {
+  const short = text.slice(0, maxText);
+  return `ParseAddr(${goQuote(short)}): ${addressFault(short)}`;
 }
 
 const cidrFailed = "network address parse error during conversion from string: ";
 
 function parseCidr(text: string): CidrValue | CelError {
   const failed = (why: string): CelError =>
-    new CelError(`${cidrFailed}${cidrFailed}netip.ParsePrefix(${JSON.stringify(text.slice(0, maxText))}): ${why}`);
-  if (text.length > maxText || !text.includes("/")) return failed("no '/'");
-  const [, address = "", bitsText = ""] = /^([^/]*)\/(.*)$/.exec(text) ?? [];
+    new CelError(`${cidrFailed}${cidrFailed}netip.ParsePrefix(${goQuote(text.slice(0, maxText))}): ${why}`);
+  const slash = text.lastIndexOf("/");
+  if (text.length > maxText || slash < 0) return failed("no '/'");
+  const [address, bitsText] = [text.slice(0, slash), text.slice(slash + 1)];
   const ip = parseIp(address);
-  if (isError(ip))
-    return address.toLowerCase().includes("::ffff:")
-      ? new CelError(`${cidrFailed}${ip.message}`)
-      : failed("unable to parse IP");
+  if (isError(ip)) {
+    const isAddress = / is not allowed$/.test(ip.message);
+    if (!isAddress) return failed(unparsed(address));
+    if (address.includes("%")) return failed("IPv6 zones cannot be present in a prefix");
+    return new CelError(`${cidrFailed}IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
+  }
+  if (!/^(0|[1-9]\d*)$/.test(bitsText)) return failed(`bad bits after slash: ${goQuote(bitsText)}`);
   const bits = Number(bitsText);
-  if (!/^(0|[1-9]\d{0,2})$/.test(bitsText)) return failed(`bad bits after slash: ${JSON.stringify(bitsText)}`);
   return bits > 8 * ip.bytes.length ? failed("prefix length out of range") : new CidrValue(ip, bits);
 }
 

@@ -113,10 +113,31 @@ for (const source of holds) {
   test(`${source} is true`, () => assert.deepEqual(run(source).error ?? run(source).value, true));
 }
 
+const twice = (text: string): string => text + text;
 const fails: readonly (readonly [string, string])[] = [
   ["quantity('200K')", "unable to parse quantity's suffix"],
   ["quantity('1.5').asInteger()", "cannot convert value to integer"],
   ["ip('::ffff:1.2.3.4')", 'IPv4-mapped IPv6 address "::ffff:1.2.3.4" is not allowed'],
+  ...[
+    ["1.2.3.4", "no '/'"],
+    ["1.2.3/8", 'ParseAddr("1.2.3"): IPv4 address too short'],
+    ["fe80::1%eth0/64", "IPv6 zones cannot be present in a prefix"],
+    ["10.0.0.0/08", 'bad bits after slash: "08"'],
+    ["10.0.0.0/33", "prefix length out of range"],
+  ].map(([text, why]): readonly [string, string] => [
+    `cidr('${text}')`,
+    `${twice("network address parse error during conversion from string: ")}netip.ParsePrefix("${text}"): ${why}`,
+  ]),
+  ["semver('')", "Version string empty"],
+  ["semver('v1.0')", "No Major.Minor.Patch elements found"],
+  ["semver('v1.0.0')", 'Invalid character(s) found in major number "v1"'],
+  ["semver('1.02.3')", 'Minor number must not contain leading zeroes "02"'],
+  ["semver('1.2.')", 'strconv.ParseUint: parsing "": invalid syntax'],
+  ["semver('1.2.3-')", "Prerelease is empty"],
+  ["semver('1.2.3-a.01')", 'Numeric PreRelease version must not contain leading zeroes "01"'],
+  ["semver('1.2.3-a_b')", 'Invalid character(s) found in prerelease "a_b"'],
+  ["semver('1.2.3+a..b')", "Build meta data is empty"],
+  ["semver('v1-alpha', true)", "short version cannot contain PreRelease/Build meta data"],
   ["url('relative')", 'URL parse error during conversion from string: parse "relative": invalid URI for request'],
   ["[1].filter(x, x > 1).min()", "min called on empty list"],
   ["authorizer.serviceAccount('default', 'UPPER')", "Invalid service account name"],
@@ -125,6 +146,38 @@ const fails: readonly (readonly [string, string])[] = [
 
 for (const [source, message] of fails) {
   test(`${source} is an error`, () => assert.equal(run(source).error, message));
+}
+
+/** Texts that are no addresses, with the words of Go. */
+const noAddresses: readonly (readonly [string, string])[] = [
+  ["1.2.3.4.5", "IPv4 address too long"],
+  ["1.2.3", "IPv4 address too short"],
+  ["1.2.3.", 'IPv4 field must have at least one digit (at ".")'],
+  ["1..2.3", 'IPv4 field must have at least one digit (at ".2.3")'],
+  ["1.2.3.256", "IPv4 field has value >255"],
+  ["1.2.3.04", "IPv4 field has octet with leading zero"],
+  ["1.2.x.4", 'unexpected character (at "x.4")'],
+  ["a", "unable to parse IP"],
+  ["%eth0", "missing IPv6 address"],
+  ["::1%", "zone must be a non-empty string"],
+  ["2001:db8:::68", 'each colon-separated field must have at least one digit (at ":68")'],
+  ["12345::", 'each group must have 4 or less digits (at "12345::")'],
+  ["1::2::3", 'multiple :: in address (at ":3")'],
+  ["1:2", "address string too short"],
+  ["1:2:3:4:5:6:7:8:9", 'trailing garbage after address (at "9")'],
+  ["1:2:3:4::5:6:7:8", "the :: must expand to at least one field of zeros"],
+  ["1:", 'colon must be followed by more characters (at ":")'],
+  ["1:g", 'each colon-separated field must have at least one digit (at "g")'],
+  ["1g:2", 'unexpected character, want colon (at "g:2")'],
+  ["1:1.2.3.4", 'embedded IPv4 address must replace the final 2 fields of the address (at "1.2.3.4")'],
+  ["::1.2.3", "IPv4 address too short"],
+];
+
+for (const [text, why] of noAddresses) {
+  test(`ip('${text}') says why`, () => {
+    const says = `IP Address "${text}" parse error during conversion from string: ParseAddr("${text}"): ${why}`;
+    assert.equal(run(`ip('${text}')`).error, says);
+  });
 }
 
 test("a literal of two types is refused, and so is a wrong pattern", () => {

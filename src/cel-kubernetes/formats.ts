@@ -82,6 +82,9 @@ const constants: readonly FunctionDeclaration[] = formats.map((format) => ({
   overloads: [overload(`format.${format.name}`, [], formatType, () => format)],
 }));
 
+/** Checking a character takes as long as writing so many. */
+const formatWork = 8;
+
 export const formatLibrary: Library = {
   types: [formatType],
   functions: [
@@ -93,7 +96,8 @@ export const formatLibrary: Library = {
           "format-validate",
           [formatType, stringType],
           optionalType(listType(stringType)),
-          (_, format, text) => {
+          (meter, format, text) => {
+            meter.allocate(formatWork * (text as string).length);
             const faults = (format as FormatValue).faults(text as string);
             return faults.length === 0 ? noValue : new OptionalValue(new ArrayList(faults));
           },

@@ -11,6 +11,8 @@ const declared = declareSchema(
     properties: {
       texts: { type: "array", items: { type: "string" } },
       numbers: { type: "array", items: { type: "integer" } },
+      labels: { type: "object", additionalProperties: { type: "string" } },
+      content: { type: "string", format: "byte" },
     },
   },
   "self",
@@ -20,6 +22,8 @@ const count = 100_000;
 const data = {
   texts: Array.from({ length: count }, (_, index) => `text${index}`),
   numbers: Array.from({ length: count }, (_, index) => index),
+  labels: Object.fromEntries(Array.from({ length: count / 2 }, (_, index) => [`key${index}`, ""])),
+  content: "AAAA".repeat(count),
 };
 export const environment = kubernetesEnvironment().extend({
   libraries: [bindingLibrary],
@@ -65,6 +69,11 @@ export const stopped: Readonly<Record<string, string>> = {
   "a pattern for every element": "self.texts.exists(x, x.matches(x + '[a-z]{900}'))",
   "a large pattern for a long text": "self.texts.join('').matches('[a-z0-9]{900}z')",
   "matches that look ahead to the end": "self.texts.join('a').findAll('a.*z|a').size() > 0",
+  "a long text that is no URL": "[self.texts.join('')].all(text, self.numbers.all(x, !isURL(text)))",
+  "counting a long text again": "[self.texts.join('')].all(text, self.numbers.all(x, text.size() > 0))",
+  "listing many keys again": "self.numbers.all(x, self.labels.exists(key, true))",
+  "decoding the same bytes again": "self.numbers.all(x, self.content.size() > 0)",
+  "copying a large map": "self.numbers.map(x, self.labels.transformMap(key, value, value)).size() > 0",
   "time zones that do not exist": "self.texts.exists(x, timestamp('2020-01-01T00:00:00Z').getHours(x) > 0)",
 };
 
@@ -87,5 +96,10 @@ export const refused: Readonly<Record<string, readonly [source: string, message:
   ],
   "a text that is too long": [`'${"a".repeat(100_000)}'`, /code point size exceeds limit/],
   "a pattern that is too large": [`'a'.matches('${"a{1000}".repeat(100)}')`, /invalid matches argument/],
+  "many patterns that are large together": [
+    `[${Array.from({ length: 1500 }, (_, index) => `'a'.matches('a{500}${index}')`).join()}]`,
+    /the patterns of the expression are too large together/,
+  ],
+  "characters that are no tokens": ["$".repeat(99_999), /token recognition error at: '\$'/],
   "many wrong names": [`[${"y,".repeat(5000)}y]`, /more errors were truncated/],
 };

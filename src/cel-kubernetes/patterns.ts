@@ -1,6 +1,6 @@
 import { type Evaluate, type Library, memberOverload } from "#cel/declare/function.ts";
 import type { Meter } from "#cel/declare/meter.ts";
-import { compilePattern, isPattern, literalCheck, payForMatch } from "#cel/library/patterns.ts";
+import { compilePattern, patternCheck, payForMatch } from "#cel/library/patterns.ts";
 import { intType, listType, stringType } from "#cel/types/type.ts";
 import { ArrayList } from "#cel/values/collections.ts";
 import { CelError, type Integer, isError } from "#cel/values/value.ts";
@@ -49,5 +49,5 @@ export const findLibrary: Library = {
       ],
     },
   ],
-  literalChecks: [literalCheck("find", true, isPattern), literalCheck("findAll", true, isPattern)],
+  literalChecks: [patternCheck("find"), patternCheck("findAll")],
 };

@@ -2,6 +2,7 @@ import { type FunctionDeclaration, type Library, memberOverload, overload } from
 import { boolType, intType, stringType, structType, type Type } from "#cel/types/type.ts";
 import { int64 } from "#cel/values/integer.ts";
 import { CelError, type Integer, isError, OpaqueValue, type Value } from "#cel/values/value.ts";
+import { goQuote } from "#lib/text/go-quote.ts";
 
 const semverType: Type = structType("kubernetes.Semver", { field: () => undefined });
 
@@ -19,23 +20,53 @@ class SemverValue extends OpaqueValue {
   }
 }
 
-const shape = /^(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
 const isNumeric = (text: string): boolean => /^\d+$/.test(text);
 const maxText = 256;
 
 function parse(text: string, isTolerant: boolean): SemverValue | CelError {
-  const wrong = new CelError(text === "" ? "Version string empty" : "Invalid semantic version");
-  const found = text.length <= maxText ? shape.exec(isTolerant ? (completed(text) ?? "") : text) : null;
-  if (!found) return wrong;
-  const [, major = "", minor = "", patch = "", prerelease, build] = found;
-  const numerals = [major, minor, patch];
-  const labels = prerelease?.split(".") ?? [];
-  const parts = [...labels, ...(build?.split(".") ?? [])];
-  const hasLeadingZero = [...numerals, ...labels.filter(isNumeric)].some((part) => /^0\d/.test(part));
-  if (hasLeadingZero || parts.includes("")) return wrong;
-  const numbers = numerals.map((numeral) => int64.check(BigInt(numeral)));
-  return numbers.some(isError) ? wrong : new SemverValue(numbers as Integer[], labels);
+  if (text.length > maxText) return new CelError(`Version string has more than ${maxText} characters`);
+  const whole = isTolerant ? completed(text) : text;
+  if (whole === undefined) return new CelError("short version cannot contain PreRelease/Build meta data");
+  if (whole === "") return new CelError("Version string empty");
+  const [, major, minor, last = ""] = /^([^.]*)\.([^.]*)\.(.*)$/s.exec(whole) ?? [];
+  if (major === undefined || minor === undefined) return new CelError("No Major.Minor.Patch elements found");
+  const [, patch = "", prerelease, build] = /^([^+-]*)(?:-([^+]*))?(?:\+(.*))?$/s.exec(last) ?? [];
+  const [labels, builds] = [prerelease?.split(".") ?? [], build?.split(".") ?? []];
+  const parts = { major, minor, patch };
+  const numbers = Object.entries(parts).map(([name, numeral]) => numberOf(name, numeral));
+  const fault = numbers.find(isError) ?? firstFault(labels, labelFault) ?? firstFault(builds, buildFault);
+  return fault ?? new SemverValue(numbers as Integer[], labels);
 }
+
+function numberOf(name: string, numeral: string): Integer | CelError {
+  if (!/^\d*$/.test(numeral)) return new CelError(`Invalid character(s) found in ${name} number ${goQuote(numeral)}`);
+  if (/^0./.test(numeral)) {
+    const title = `${name[0]?.toUpperCase()}${name.slice(1)}`;
+    return new CelError(`${title} number must not contain leading zeroes ${goQuote(numeral)}`);
+  }
+  if (numeral === "") return new CelError('strconv.ParseUint: parsing "": invalid syntax');
+  const number = int64.check(BigInt(numeral));
+  return isError(number) ? new CelError(`strconv.ParseUint: parsing ${goQuote(numeral)}: value out of range`) : number;
+}
+
+function firstFault(parts: readonly string[], faultIn: (part: string) => string | undefined): CelError | undefined {
+  const [fault] = parts.flatMap((part) => faultIn(part) ?? []);
+  return fault === undefined ? undefined : new CelError(fault);
+}
+
+function labelFault(label: string): string | undefined {
+  if (label === "") return "Prerelease is empty";
+  if (!isNumeric(label))
+    return isWord(label) ? undefined : `Invalid character(s) found in prerelease ${goQuote(label)}`;
+  return /^0./.test(label) ? `Numeric PreRelease version must not contain leading zeroes ${goQuote(label)}` : undefined;
+}
+
+function buildFault(part: string): string | undefined {
+  if (part === "") return "Build meta data is empty";
+  return isWord(part) ? undefined : `Invalid character(s) found in build meta data ${goQuote(part)}`;
+}
+
+const isWord = (text: string): boolean => /^[0-9A-Za-z-]+$/.test(text);
 
 /** The value of a semantic version, or why it is none. */
 export const semverOf = (text: string): Value => parse(text, false);

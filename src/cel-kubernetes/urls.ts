@@ -57,7 +57,8 @@ function escapedPath({ path }: UrlValue): string {
 }
 
 /** An absolute URL or an absolute path. */
-function parseUrl(text: string): UrlValue | CelError {
+function parseUrl(meter: Meter, text: string): UrlValue | CelError {
+  meter.allocate(4 * text.length);
   const failed = (why: string): CelError => new CelError(`URL parse error during conversion from string: ${why}`);
   const shown = JSON.stringify(text.slice(0, 200));
   if (text === "") return failed(`parse ${shown}: empty url`);
@@ -67,10 +68,15 @@ function parseUrl(text: string): UrlValue | CelError {
   return isAbsolute ? new UrlValue(text, parts) : failed(`parse ${shown}: invalid URI for request`);
 }
 
+/** Units of work to read a pair of a query. */
+const pairWork = 30;
+
 function queryOf(meter: Meter, { query }: UrlValue): Value {
   const values = new Map<string, string[]>();
   meter.work(query.length / 4);
-  for (const pair of query === "" ? [] : query.split("&")) {
+  const pairs = query === "" ? [] : query.split("&");
+  meter.work(pairs.length * pairWork);
+  for (const pair of pairs) {
     const [key, value] = pairOf(pair) ?? [];
     if (key === undefined || value === undefined) continue;
     const known = values.get(key);
@@ -101,17 +107,27 @@ export const urlLibrary: Library = {
   functions: [
     {
       name: "url",
-      overloads: [overload("string_to_url", [stringType], urlType, (_, text) => parseUrl(text as string))],
+      overloads: [overload("string_to_url", [stringType], urlType, (meter, text) => parseUrl(meter, text as string))],
     },
     {
       name: "isURL",
-      overloads: [overload("is_url_string", [stringType], boolType, (_, text) => !isError(parseUrl(text as string)))],
+      overloads: [
+        overload("is_url_string", [stringType], boolType, (meter, text) => !isError(parseUrl(meter, text as string))),
+      ],
     },
     part("getScheme", "url_get_scheme", ({ scheme }) => scheme),
     part("getHost", "url_get_host", ({ host }) => host),
     part("getHostname", "url_get_hostname", ({ hostname }) => hostname),
     part("getPort", "url_get_port", ({ port }) => port),
-    part("getEscapedPath", "url_get_escaped_path", escapedPath),
+    {
+      name: "getEscapedPath",
+      overloads: [
+        memberOverload("url_get_escaped_path", [urlType], stringType, (meter, url) => {
+          meter.allocate(4 * (url as UrlValue).path.length);
+          return escapedPath(url as UrlValue);
+        }),
+      ],
+    },
     {
       name: "getQuery",
       overloads: [

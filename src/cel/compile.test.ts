@@ -78,3 +78,11 @@ test("a loop may have a variable for the place and one for the value", () => {
   assert.equal(run("{'a': 1}.transformMapEntry(k, v, {v: k}) == {1: 'a'}").value, true);
   assert.equal(run("{'a': 1, 'b': 1}.transformMapEntry(k, v, {v: k})").error, "insert failed: key 1 already exists");
 });
+
+test("the issues of an expression that repeats its mistake stay short", () => {
+  const message = issuesOf(`${"y||".repeat(5000)}y`);
+
+  assert(message.length < 40_000, `${message.length} characters`);
+  assert.match(message, /^ERROR: <input>:1:1: undeclared reference to 'y' .*\n \| y\|\|y/);
+  assert.match(message, /\n4999 more errors were truncated$/);
+});

@@ -48,7 +48,7 @@ test("a port in use is reported with its flag before anything is started", async
   const server = createServer().listen(0, "0.0.0.0");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const wanted = { ports: [{ flag: "kubelet-port", port }], ranges: [], ownLink: "" };
+  const wanted = { ports: [{ flag: "kubelet-port", port }], ranges: [], ownLinks: [] };
 
   await assert.rejects(checkMachine(wanted), {
     name: "UserError",

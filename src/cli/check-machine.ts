@@ -19,13 +19,13 @@ export interface WantedRange {
 export interface Wanted {
   readonly ports: readonly { readonly flag: string; readonly port: number }[];
   readonly ranges: readonly WantedRange[];
-  /** The bridge that an earlier start of this cluster left. */
-  readonly ownLink: string;
+  /** The bridges that an earlier start of this cluster left. */
+  readonly ownLinks: readonly string[];
 }
 
 /** Throws if the machine already uses what the cluster needs. Runs before anything is started, so a failure leaves nothing. */
-export async function checkMachine({ ports, ranges, ownLink }: Wanted): Promise<void> {
-  const addresses = localAddresses().filter(({ link }) => link !== ownLink);
+export async function checkMachine({ ports, ranges, ownLinks }: Wanted): Promise<void> {
+  const addresses = localAddresses().filter(({ link }) => !ownLinks.includes(link));
   const others = (await listProcesses()).flatMap(rangesOfCluster);
   const fault = findOverlap(ranges, [...addresses, ...others]);
   if (fault) throw new UserError(fault);
@@ -66,14 +66,22 @@ export function rangesOfCluster({ pid, args }: RunningProcess): LocalAddress[] {
   const at = args.indexOf("--foreground");
   if (at < 1 || args[at - 1] !== "up" || !/orlop\.[jt]s$/.test(args[at - 2] ?? "")) return [];
   const link = `the cluster of process ${pid}`;
-  const { values } = parseArgs({ args: args.slice(at), options: rangeFlags, strict: false });
-  return Object.values(values).flatMap((cidr) => (typeof cidr === "string" ? [{ link, cidr }] : []));
+  const options = { ...rangeFlags, nodes: { type: "string", default: "1" } } as const;
+  const { nodes, "node-cidr": ofNodes, ...ranges } = parseArgs({ args: args.slice(at), options, strict: false }).values;
+  const all = [...Object.values(ranges), ...(nodes === "1" ? [] : [ofNodes])];
+  return all.flatMap((cidr) => (typeof cidr === "string" ? [{ link, cidr }] : []));
 }
 
 /** The flags of `up` that name ranges. */
 export const rangeFlags = {
   "cluster-cidr": { type: "string", value: "RANGE", default: "10.244.0.0/16", help: "range of pod addresses" },
   "service-cidr": { type: "string", value: "RANGE", default: "10.96.0.0/16", help: "range of service addresses" },
+  "node-cidr": {
+    type: "string",
+    value: "RANGE",
+    default: "10.245.0.0/24",
+    help: "range of the nodes' own addresses, with --nodes",
+  },
 } as const;
 
 const localAddresses = (): LocalAddress[] =>

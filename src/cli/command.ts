@@ -1,5 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { parseCidr } from "#lib/net/ip.ts";
+import { parseCidr, parseIPv4 } from "#lib/net/ip.ts";
+import { closest } from "#lib/text/closest.ts";
 import { parseDuration } from "#schema/duration.ts";
 
 /** One verb of the command line. It is imported only when it is used. */
@@ -33,10 +34,17 @@ export function parseFlags<const O extends NonNullable<ParseArgsConfig["options"
     });
   } catch (error) {
     // Node appends advice on positional arguments, which does not apply here.
-    throw new UserError(
-      error instanceof Error ? error.message.replace(/\. To specify a positional.*$/s, "") : String(error),
-    );
+    const message =
+      error instanceof Error ? error.message.replace(/\. To specify a positional.*$/s, "") : String(error);
+    throw new UserError(withSuggestion(message, Object.keys(options)));
   }
+}
+
+/** Names the flag that was probably meant instead of an unknown one. */
+function withSuggestion(message: string, flags: readonly string[]): string {
+  const unknown = /^Unknown option '--?([^']*)'/.exec(message)?.[1];
+  const meant = unknown === undefined ? undefined : closest(unknown, flags);
+  return meant === undefined ? message : `${message}: did you mean --${meant}?`;
 }
 
 /** `--flag` alone means true for a flag that takes true or false. */
@@ -102,6 +110,12 @@ export function addressRange(text: string, flag: string, { maxBits }: { maxBits:
     throw new UserError(`--${flag} must be a range of IPv4 addresses such as 10.0.0.0/16, not ${JSON.stringify(text)}`);
   }
   throw new UserError(`--${flag} must be a larger range: ${text} is smaller than a /${maxBits}`);
+}
+
+/** The address of a node, if it is given. */
+export function checkNodeIp(text: string | undefined): void {
+  if (text === undefined || parseIPv4(text) !== undefined) return;
+  throw new UserError(`--node-ip must be an IPv4 address of this machine, not ${JSON.stringify(text)}`);
 }
 
 /** For commands that take only flags. `usage` names the flags that the user probably meant. */

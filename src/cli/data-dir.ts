@@ -4,12 +4,15 @@ import { removeTree } from "#lib/fs/remove-tree.ts";
 
 /** Everything that Orlop puts into a data directory. Anything else there belongs to somebody else. */
 const ours = [
+  "cluster-cidr",
   "cluster.json",
   "cluster.json.new",
   "containerd",
   "device-plugins",
   "dra_manager_state.json",
   "dra_manager_state.json.new",
+  "join.json",
+  "join.json.new",
   "kubeconfig",
   "logs",
   "memory",

@@ -1,3 +1,4 @@
+import { closest } from "#lib/text/closest.ts";
 import { type Command, UserError } from "./command.ts";
 import { asksForHelp, renderHelp, renderUsage } from "./help.ts";
 import { program } from "./program.ts";
@@ -6,6 +7,15 @@ import { program } from "./program.ts";
 export const commands: Readonly<Record<string, Command>> = {
   up: { summary: "start a cluster with real containers on this machine", load: () => import("./commands/up.ts") },
   down: { summary: "stop the cluster and leave nothing behind", load: () => import("./commands/down.ts") },
+  agent: {
+    summary: "make this machine a node of another machine's cluster",
+    load: () => import("./commands/agent.ts"),
+  },
+  token: {
+    summary: "make, show or delete the tokens by which machines join",
+    takes: "ACTION [TOKEN]",
+    load: () => import("./commands/token.ts"),
+  },
   status: { summary: "show the cluster's address, memory, nodes and pods", load: () => import("./commands/status.ts") },
   server: {
     summary: "run only the control plane: API server, controllers and scheduler",
@@ -35,6 +45,12 @@ export const commands: Readonly<Record<string, Command>> = {
     takes: "KIND/NAME",
     load: () => import("./commands/why.ts"),
   },
+  completion: {
+    summary: "print a script that completes commands and flags: completion bash",
+    takes: "bash|zsh|fish",
+    load: () => import("./commands/completion.ts"),
+  },
+  version: { summary: "show the version", load: () => import("./commands/version.ts") },
   run: {
     summary: "run a TypeScript file or its tests with Orlop's Node 26: run --test FILE",
     takes: "[--test] FILE [args]",
@@ -43,13 +59,15 @@ export const commands: Readonly<Record<string, Command>> = {
 };
 
 export async function runCommand(all: Readonly<Record<string, Command>>, args: readonly string[]): Promise<number> {
-  const [first = "help", ...others] = args;
+  const [first = "help", ...others] = args[0] === "--version" ? ["version", ...args.slice(1)] : args;
   const isHelp = first === "help" || asksForHelp([first]);
-  const [name, ...rest] = isHelp ? others : args;
+  const [name, ...rest] = isHelp ? others : [first, ...others];
   if (name === undefined || (isHelp && asksForHelp(others))) return write(process.stdout, renderUsage(all), 0);
   const command = Object.hasOwn(all, name) ? all[name] : undefined;
   if (!command) {
-    return write(process.stderr, `orlop: unknown command ${JSON.stringify(name)}\n${renderUsage(all)}`, 2);
+    const meant = closest(name, Object.keys(all));
+    const suggestion = meant ? `: did you mean ${meant}?` : "";
+    return write(process.stderr, `orlop: unknown command ${JSON.stringify(name)}${suggestion}\n${renderUsage(all)}`, 2);
   }
   const { flags, run } = await command.load();
   if (isHelp || asksForHelp(rest)) return write(process.stdout, renderHelp(name, command, flags), 0);
@@ -69,6 +87,7 @@ function write(to: NodeJS.WriteStream, text: string, code: number): number {
 /** Errors whose message says what is wrong and what to do. */
 const forUsers = new Set([
   "UserError",
+  "JoinError",
   "TokenFileError",
   "PkiError",
   "KubeconfigError",
@@ -84,12 +103,27 @@ const forUsers = new Set([
 const isForUser = (error: unknown): error is Error =>
   error instanceof UserError || (error instanceof Error && forUsers.has(error.name));
 
-/** Explains a refused connection: the original error names only the request. */
+/** Explains a connection that failed: the original error names only the request. */
 export function explainConnection(error: Error): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const known = explainTls(cause);
+    if (known !== undefined) return known;
     if (!("code" in cause) || cause.code !== "ECONNREFUSED") continue;
     const where = "address" in cause && "port" in cause ? `${cause.address}:${cause.port}` : "the kubeconfig's address";
     return `no server answers at ${where}: start one with \`${program} up\`, or choose another with --context or --kubeconfig`;
+  }
+  return undefined;
+}
+
+function explainTls(cause: Error): string | undefined {
+  if (
+    "code" in cause &&
+    (cause.code === "HPE_INVALID_CONSTANT" || cause.code === "ERR_HTTP2_ERROR" || cause.code === "ECONNRESET")
+  ) {
+    return "the server closed the connection: its address in the kubeconfig must begin with https://, and the port must be the API server's";
+  }
+  if ("reason" in cause && cause.reason === "Unauthorized") {
+    return "the server does not know this user: the kubeconfig's certificate or token is expired, or belongs to another cluster";
   }
   return undefined;
 }

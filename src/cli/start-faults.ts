@@ -3,12 +3,18 @@ import { UserError } from "./command.ts";
 /** Turns an error at the start of a server into a message that says what to do. */
 export function explainStart(
   error: unknown,
-  ports: { readonly port: string | number; readonly "kubelet-port"?: string },
+  ports: {
+    readonly port: string | number;
+    readonly "kubelet-port"?: string;
+    readonly "ingress-http-port"?: string;
+    readonly "ingress-https-port"?: string;
+  },
 ): unknown {
   if (!(error instanceof Error)) return error;
   const code = "code" in error ? error.code : undefined;
   const taken = "port" in error && typeof error.port === "number" ? error.port : Number(ports.port);
-  const flag = taken === Number(ports["kubelet-port"]) ? "--kubelet-port" : "--port";
+  const others = ["kubelet-port", "ingress-http-port", "ingress-https-port"] as const;
+  const flag = `--${others.find((name) => taken === Number(ports[name])) ?? "port"}`;
   if (code === "EADDRINUSE")
     return new UserError(
       `port ${taken} is in use: stop the program that listens there, or choose another port with ${flag}`,

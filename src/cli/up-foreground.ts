@@ -1,30 +1,36 @@
-import { Node } from "#api/core/node.ts";
-import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
-import { dnsUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
+import { type ControlPlane, startControlPlane } from "#cluster/control-plane.ts";
+import { dnsUser, ingressUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
+import { serviceAddress } from "#cluster/join/announce.ts";
+import { openMachineLinks } from "#cluster/machines/machine-links.ts";
+import { type MachinesPlan, planMachines } from "#cluster/machines/plan-machines.ts";
 import { runNode } from "#cluster/node.ts";
+import { ownIdentity } from "#cluster/serve-kubelet.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
-import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
+import { isAbort, isInterrupted, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
-import { writeStandardError } from "#lib/process/log.ts";
-import { isStandardError, openLogFile } from "#lib/process/log-file.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { logFile } from "./data-dir.ts";
+import { type IngressValues, ingressPorts } from "./flags/ingress-flags.ts";
 import { type ServerValues, serverOptions } from "./flags/server-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
+import { logWriter, reportReady } from "./start/report-ready.ts";
+import { runMachines } from "./start/run-machines.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends ServerValues {
+export interface UpValues extends ServerValues, IngressValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
   readonly "cluster-cidr": string;
   readonly "service-cidr": string;
   readonly "kubelet-port": string;
+  readonly nodes: string;
+  readonly "node-cidr": string;
+  readonly "node-ip"?: string | undefined;
   readonly verbose: boolean;
 }
 
@@ -48,6 +54,9 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   if (!raisePriority()) log.warn("pods may slow down the API server: raising its priority needs CAP_SYS_NICE");
   const signal = shutdownSignal();
   const sinceMs = systemClock.now();
+  const machines = machinesOf(values);
+  if (machines) await openMachineLinks(machines);
+  const address = values["node-ip"] ?? machines?.gateway;
   await using plane = await startControlPlane({
     ...base,
     dataDir,
@@ -56,32 +65,40 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
+    address,
     ...(await serverOptions(values)),
   });
   const nodeName = values["node-name"];
+  const names = [nodeName, ...(machines?.machines.map((machine) => machine.nodeName) ?? [])];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });
   progress(`the API server is serving at ${plane.url}`);
   try {
     await runTogether(signal, [
       (ended) => plane.run(ended),
-      (ended) => runNode({ ...base, ...nodeOptions(values, plane), progress }, ended),
-      (ended) => reportReady(plane, nodeName, { progress, sinceMs, signal: ended }),
+      (ended) => runNode({ ...base, ...nodeOptions(values, plane), address, progress }, ended),
+      (ended) => reportReady(plane.api.informers, names, { progress, sinceMs, signal: ended }),
+      ...(machines
+        ? [(ended: AbortSignal) => runMachines(machines, { plane, log, verbose: values.verbose }, ended)]
+        : []),
       (ended) => giveBackMemory({ clock: systemClock }, ended),
     ]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   }
-  return 0;
+  return isInterrupted(signal) ? 130 : 0;
 }
 
-/** In the background, standard error is the log file in the data directory, and its size must stay bounded. */
-function logWriter(dataDir: string): (line: string) => void {
-  const file = logFile(dataDir);
-  return isStandardError(file) ? openLogFile(file) : writeStandardError;
+/** Further nodes on this machine, if there are any. */
+function machinesOf(values: UpValues): MachinesPlan | undefined {
+  const count = Number(values.nodes);
+  if (count < 2) return undefined;
+  const { dataDir, "node-name": nodeName, "node-cidr": nodeCidr, "cluster-cidr": clusterCidr } = values;
+  return planMachines({ dataDir, nodeName, count, nodeCidr, clusterCidr });
 }
 
 function nodeOptions(values: UpValues, plane: ControlPlane) {
   const nodeName = values["node-name"];
+  const ports = ingressPorts(values);
   return {
     nodeName,
     dataDir: values.dataDir,
@@ -93,32 +110,10 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     client: plane.clientFor(nodeUser(nodeName)),
     dnsClient: plane.clientFor(dnsUser),
     provisionerClient: plane.clientFor(provisionerUser),
+    ingress: ports && { ...ports, client: plane.clientFor(ingressUser) },
     informers: plane.api.informers,
+    networkInformers: plane.api.informers,
     recorder: plane.api.recorder,
-    certificates: plane.certificates,
+    identity: ownIdentity(plane.certificates, nodeName, systemClock),
   };
-}
-
-/** Reports once that the node accepts pods. */
-async function reportReady(
-  { api }: ControlPlane,
-  nodeName: string,
-  { progress, sinceMs, signal }: { progress: ReturnType<typeof progressWriter>; sinceMs: number; signal: AbortSignal },
-): Promise<void> {
-  const isReady = Promise.withResolvers<void>();
-  const stop = api.informers.of(Node).subscribe(({ type, object }) => {
-    if (type === "put" && object.metadata.name === nodeName && isReadySince(object, sinceMs)) isReady.resolve();
-  });
-  signal.addEventListener("abort", () => isReady.resolve(), { once: true });
-  await isReady.promise;
-  stop();
-  if (!signal.aborted) progress(`node ${nodeName} is Ready`, "ready");
-  if (!signal.aborted)
-    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-}
-
-/** Conditions that an earlier kubelet wrote do not count. Heartbeats are in whole seconds. */
-export function isReadySince({ status }: Node, sinceMs: number): boolean {
-  const ready = status?.conditions?.find(({ type }) => type === "Ready");
-  return ready?.status === "True" && Date.parse(ready.lastHeartbeatTime ?? "") >= sinceMs - (sinceMs % 1000);
 }

@@ -22,6 +22,8 @@ export interface TlsConfig {
   /** PEM of the client's certificate and key. */
   readonly cert?: string;
   readonly key?: string;
+  /** The client's certificate for the next connection, if it is renewed while the client lives. */
+  certificate?(): { readonly cert: string; readonly key: string };
   readonly serverName?: string;
   readonly insecureSkipVerify?: boolean;
 }

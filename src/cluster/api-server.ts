@@ -99,6 +99,8 @@ export interface AssembleOptions extends SecurityOptions, NodeUsageOptions {
   readonly audit?: ((metrics: Metrics) => ServerAudit) | undefined;
   /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
   readonly freezesShared?: boolean;
+  /** Comes between callers and the server. For tests; default: nothing. */
+  readonly interceptor?: ServerDeps["interceptor"];
   /** Called with every queue of the server's own controllers, so that a test can wait until there is no work left. */
   onQueue?: NonNullable<RunDeps["onQueue"]>;
 }
@@ -151,7 +153,8 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health, ...own };
   const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
   const audit = options.audit?.(metrics);
-  const server = createApiServer({ ...serverDeps(options, parts, security), ...limits, audit });
+  const { interceptor } = options;
+  const server = createApiServer({ ...serverDeps(options, parts, security), ...limits, audit, interceptor });
   await startInformers(informers, health);
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
   const loopback = clientFor(loopbackUser);

@@ -1,7 +1,6 @@
 import path from "node:path";
 import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
-import { parseIpRange } from "#api/networking/ip-range.ts";
 import { type Client } from "#client/client.ts";
 import type { Scheduling } from "#cluster/scheduling/load.ts";
 import { type Clock } from "#lib/async/clock.ts";
@@ -17,15 +16,12 @@ import type { PluginConfigs } from "#server/admission/config/admission-configura
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { registerOwnApis } from "#server/aggregation/register-own-apis.ts";
 import { runServiceRepair } from "#server/allocate/repair.ts";
-import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import type { AuditOptions } from "#server/audit/open-audit.ts";
-import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
 import type { Encryption } from "#server/encrypt/encryption.ts";
 import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
-import { ensureKubernetesService, type ServerPlace } from "#server/kubernetes-service.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { announcedObjects, bootstrapCluster, keptObjects } from "./bootstrap.ts";
@@ -33,6 +29,7 @@ import { Certificates, type Renewed } from "./certificates.ts";
 import { type ControllerSettings, controllersTask, controllersThatRun } from "./controllers-task.ts";
 import { electing } from "./elect.ts";
 import { controllerManagerUser, schedulerUser } from "./identities.ts";
+import { announce, keepAnnounced, placeOf, rangesOf, serviceAddress } from "./join/announce.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
@@ -49,6 +46,8 @@ export interface ControlPlaneOptions {
   readonly serviceCidr?: string;
   /** The range from which nodes get their pod ranges; 10.244.0.0/16 by default. */
   readonly clusterCidr?: string;
+  /** The address at which pods and other machines reach the server; by default the machine's first one. */
+  readonly address?: string | undefined;
   /** Names and addresses, besides the usual ones, under which clients reach the server. */
   readonly hosts?: readonly string[];
   /** What is recorded about requests; by default, nothing. */
@@ -121,7 +120,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const announced = ["start-kubernetes-service-cidr-controller", "bootstrap-controller"].map((n) => api.health.step(n));
   const listening = opened.use(await listenFor(options, { api, certificates, security }));
   const url = urlOf(options, listening.port);
-  await announce(options, { api, port: listening.port });
+  await announce(options, { api, certificates, port: listening.port });
   for (const done of announced) done();
   const kubeconfigPath = await keepKubeconfig(options, { certificates, url });
   const held = opened.move();
@@ -255,33 +254,6 @@ async function keepKubeconfig(
   return file;
 }
 
-const rangesOf = ({ serviceCidr }: ControlPlaneOptions): ServiceRanges =>
-  serviceCidr ? { ...defaultServiceRanges, cidrs: serviceCidr.split(",") } : defaultServiceRanges;
-
-/** The n-th address of the first service range: the API server has the first, DNS the tenth. */
-export function serviceAddress([cidr = ""]: readonly string[], n: number): string {
-  const range = parseIpRange(cidr);
-  if (!range) throw new Error(`not a range of service addresses: ${cidr}`);
-  return range.at(n);
-}
-
-/** Publishes the API server as the service `kubernetes.default`, at an address that pods can reach. */
-async function announce(
-  options: ControlPlaneOptions,
-  { api, port }: { api: AssembledServer; port: number },
-): Promise<void> {
-  const { clock, log } = options;
-  await ensureDefaultServiceCidr(api.loopback, rangesOf(options).cidrs, { clock, log });
-  const place = placeOf(options, port);
-  if (place) await ensureKubernetesService(api.loopback, place);
-}
-
-/** undefined on a machine without a network. */
-function placeOf(options: ControlPlaneOptions, port: number): ServerPlace | undefined {
-  const address = primaryAddress();
-  return address ? { address, port, clusterIP: serviceAddress(rangesOf(options).cidrs, 1) } : undefined;
-}
-
 /**
  * The identity of the API server when it calls kubelets, which know it by this name. It has no rights at the API server
  * itself, because a Node could claim the API server's address as its own.
@@ -298,7 +270,7 @@ const credentialsOf = ({ pki }: Certificates, { current }: Renewed) => ({
 function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
   const { dataDir, clock, log } = options;
   const hosts = () => ({
-    hosts: [...(options.hosts ?? []), ...[primaryAddress()].filter((address) => address !== undefined)],
+    hosts: [...(options.hosts ?? []), ...[options.address, primaryAddress()].filter((one) => one !== undefined)],
     serviceAddress: serviceAddress(rangesOf(options).cidrs, 1),
   });
   return Certificates.open({ dir: path.join(dataDir, "pki"), clock, log, hosts });
@@ -317,23 +289,6 @@ interface Running {
   readonly security: LoadedSecurity;
   readonly scheduling: Scheduling | undefined;
   readonly signal: AbortSignal;
-}
-
-/** As upstream, which looks after its own Service this often. */
-const announceMs = 10_000;
-
-/** Repairs the objects by which pods find the server, whose address may change. */
-async function keepAnnounced(
-  options: ControlPlaneOptions,
-  at: Pick<Running, "api" | "port">,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    await options.clock.sleep(announceMs, signal);
-    await announce(options, at).catch((error: unknown) =>
-      options.log.warn("the service kubernetes could not be written", { error }),
-    );
-  }
 }
 
 /** Clients may expect an APIService of every group, so the server is ready when they are there. */
@@ -374,7 +329,7 @@ async function runComponents(
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), controllers),
     (ended) => certificates.run(ended),
-    (ended) => keepAnnounced(options, { api, port }, ended),
+    (ended) => keepAnnounced(options, { api, port, certificates }, ended),
     (ended) => registerOwnApis({ ...own, resources: api.resources, registered }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
     (ended) => runServiceRepair({ ...own, objects: api.objects, range: rangesOf(options).nodePorts }, ended),

@@ -31,5 +31,7 @@ export const schedulerUser = systemUser("system:kube-scheduler");
 export const dnsUser = systemAccount("kube-dns");
 /** Makes volumes that are directories of a node. */
 export const provisionerUser = systemAccount("local-volume-provisioner");
+/** Serves Ingresses and Gateways. */
+export const ingressUser = systemAccount("orlop-ingress");
 /** The kubelet of a node. */
 export const nodeUser = (name: string): UserInfo => systemUser(`system:node:${name}`, "system:nodes");

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { listProcesses, runCommand } from "#lib/process/processes.ts";
 import { nodeNames } from "./node-names.ts";
@@ -18,7 +18,8 @@ export async function findLeftovers(dataDir: string): Promise<Leftover[]> {
     processes([runDir, `${dataDir}/`]),
     mounts([runDir, `${dataDir}/`]),
     nftTables(names.table),
-    links(names.bridge),
+    links([names.bridge, names.nodeBridge, names.tunnel, names.uplink]),
+    namespaces(names.namespace),
     routes(names.bridge),
     cgroups(cgroupRoot),
   ]);
@@ -49,11 +50,19 @@ async function nftTables(table: string): Promise<Leftover[]> {
     .map((what) => ({ kind: "nft table", what }));
 }
 
-async function links(bridge: string): Promise<Leftover[]> {
+async function namespaces(name: string): Promise<Leftover[]> {
+  // A node in its own network looks from within it, where its namespace is still needed.
+  const [own, named] = await Promise.all(
+    ["/proc/self/ns/net", `/run/netns/${name}`].map((file) => stat(file).catch(() => undefined)),
+  );
+  return named && named.ino !== own?.ino ? [{ kind: "network namespace", what: name }] : [];
+}
+
+async function links(names: readonly string[]): Promise<Leftover[]> {
   const { stdout } = await runCommand("ip", ["-oneline", "link", "show"]);
   return stdout
     .split("\n")
-    .filter((line) => line.includes(bridge))
+    .filter((line) => names.some((name) => line.includes(name)))
     .map((what) => ({ kind: "link", what }));
 }
 

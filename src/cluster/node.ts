@@ -23,7 +23,8 @@ import { collectStats } from "#kubelet/server/stats.ts";
 import { StaticPods } from "#kubelet/static/static-pods.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { runTogether } from "#lib/async/tasks.ts";
+import { aborted, orAborted, runTogether } from "#lib/async/tasks.ts";
+import { type Random } from "#lib/data/random.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { rotateLogFile } from "#lib/process/log-file.ts";
 import { ownPid } from "#lib/process/processes.ts";
@@ -31,11 +32,12 @@ import { volumeDirectories } from "#provisioner/directories.ts";
 import { runProvisioner } from "#provisioner/provisioner.ts";
 import { TrafficGuard } from "#proxy/policy/traffic-guard.ts";
 import { runProxy } from "#proxy/proxy.ts";
-import { type Informers } from "#runtime/informer.ts";
+import { runRoutes } from "#routes/routes.ts";
+import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
-import { type Certificates } from "./certificates.ts";
 import { nodeNames } from "./node-names.ts";
-import { serveKubelet } from "./serve-kubelet.ts";
+import { noteRange } from "./remove-node.ts";
+import { type NodeIdentity, serveKubelet } from "./serve-kubelet.ts";
 
 export interface NodeOptions {
   readonly nodeName: string;
@@ -44,21 +46,36 @@ export interface NodeOptions {
   readonly serviceCidr: string;
   readonly dnsAddress: string;
   readonly kubeletPort: number;
-  /** The port of the API server on this machine. */
-  readonly apiPort: number;
+  /** The port of the API server, if it is on this machine. */
+  readonly apiPort?: number | undefined;
+  /** The address of the node; by default the machine's first one. */
+  readonly address?: string | undefined;
   /** Acts as this node, with a node's rights and no more. */
   readonly client: Client;
-  /** Acts as cluster DNS, for the service that leads to this node's DNS server. */
-  readonly dnsClient: Client;
-  /** Acts as the provisioner of this node's volumes. */
-  readonly provisionerClient: Client;
+  /** Acts as cluster DNS, for the service that leads to this node's DNS server. Without it there is no DNS server. */
+  readonly dnsClient?: Client | undefined;
+  /** Acts as the provisioner of this node's volumes. Without it there is none. */
+  readonly provisionerClient?: Client | undefined;
+  /** Serves Ingresses and Gateways on this machine; undefined if nobody asked for it. */
+  readonly ingress?: IngressPlace | undefined;
+  /** What the kubelet may see. */
   readonly informers: Informers;
+  /** What the network of the node may see: addresses of all pods, nodes and services. */
+  readonly networkInformers: Informers;
   readonly recorder: TraceRecorder;
-  readonly certificates: Certificates;
+  readonly identity: NodeIdentity;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   /** Reports a completed step to the command that waits. */
   progress(step: string): void;
+}
+
+export interface IngressPlace {
+  readonly httpPort: number;
+  readonly httpsPort: number;
+  /** Acts as the ingress. */
+  readonly client: Client;
 }
 
 const clusterDomain = "cluster.local";
@@ -75,17 +92,28 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   const guard = new TrafficGuard(clock);
   const plugins = await openNodePlugins({ ...options, devicesChanged: () => kubelet.resourcesChanged() });
   const kubelet: Kubelet = await openKubelet(options, { containerd, machine, runtime, images, plugins, guard });
-  await using _server = await serveKubelet(options, { machine, handle: kubelet.handle });
   await runTogether(signal, [
     () => containerd.supervised,
+    (ended) => runServer(options, { machine, handle: kubelet.handle }, ended),
     (ended) => kubelet.run(ended),
     (ended) => plugins.run(ended),
-    (ended) => runNetwork(options, guard, ended),
+    (ended) => runNetwork(options, { guard, machine }, ended),
     (ended) => runNames(options, machine, ended),
     (ended) => runVolumes(options, ended),
+    (ended) => runOutside(options, machine, ended),
     (ended) => boundLog(containerd.paths.log, { clock, log }, ended),
     (ended) => collectImages({ runtime, dataDir, clock, log, pods: () => kubelet.handle.pods() }, ended),
   ]);
+}
+
+/** A node that has just joined gets the certificate of its server after it has registered. */
+async function runServer(
+  options: NodeOptions,
+  parts: Parameters<typeof serveKubelet>[1],
+  signal: AbortSignal,
+): Promise<void> {
+  await using _server = await serveKubelet(options, parts, signal);
+  await aborted(signal);
 }
 
 interface Runtime {
@@ -99,7 +127,11 @@ async function startRuntime(options: NodeOptions, signal: AbortSignal): Promise<
   await protectFromOom([ownPid()], { log });
   const [containerd, machine] = await Promise.all([
     startContainerd({ dataDir, sandboxImage: pauseImageName, clock, log, signal }),
-    readMachine({ dataDir, hostname: options.nodeName }),
+    readMachine({
+      dataDir,
+      hostname: options.nodeName,
+      ...(options.address ? { addresses: [options.address] } : {}),
+    }),
   ]);
   // An adopted containerd may have been started by a process without that protection.
   await protectFromOom([containerd.pid()], { log: silentLog });
@@ -148,9 +180,27 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
   return kubelet;
 }
 
+/** Leads requests from outside to services, if asked for. Most nodes do not need its code. */
+async function runOutside(options: NodeOptions, { addresses }: Machine, signal: AbortSignal): Promise<void> {
+  const { ingress, networkInformers: informers, clock, log, recorder, random } = options;
+  if (!ingress) return;
+  const { runIngress } = await import("#ingress/ingress.ts");
+  const { client, ...ports } = ingress;
+  const onListening = () => options.progress(`the ingress listens on ports ${ports.httpPort} and ${ports.httpsPort}`);
+  const host = addresses.some((address) => address.includes(":")) ? "::" : "0.0.0.0";
+  const place = { host, ...ports, addresses, onListening };
+  await runIngress(place, { client, informers, clock, log, recorder, random }, signal);
+}
+
+export type VolumesOptions = Pick<
+  NodeOptions,
+  "dataDir" | "nodeName" | "provisionerClient" | "networkInformers" | "clock" | "log" | "recorder"
+>;
+
 /** Makes and removes the directories that are this node's volumes. */
-async function runVolumes(options: NodeOptions, signal: AbortSignal): Promise<void> {
-  const { dataDir, nodeName, provisionerClient: client, informers, clock, log, recorder } = options;
+export async function runVolumes(options: VolumesOptions, signal: AbortSignal): Promise<void> {
+  const { dataDir, nodeName, provisionerClient: client, networkInformers: informers, clock, log, recorder } = options;
+  if (!client) return;
   const directories = volumeDirectories(`${dataDir}/volumes`);
   const serves = (node: string): boolean => node === nodeName;
   await runProvisioner({ serves, directories }, { client, informers, clock, log, recorder }, signal);
@@ -205,26 +255,67 @@ async function ensureImages(deps: ImportDeps, signal: AbortSignal): Promise<void
   await importImage(deps, await buildBusyboxImage(busyboxImageName), signal);
 }
 
-/** Runs the pod network as soon as the node has a pod range, and the proxy. */
-async function runNetwork(options: NodeOptions, guard: TrafficGuard, signal: AbortSignal): Promise<void> {
-  const podCidr = await ownRange(options, signal);
-  const { bridge, network, table } = nodeNames(options.dataDir);
+type NetworkParts = Pick<KubeletParts, "guard" | "machine">;
+
+/** Runs the pod network as soon as the node has a pod range, and again with another range if its Node gets one. */
+async function runNetwork(options: NodeOptions, parts: NetworkParts, signal: AbortSignal): Promise<void> {
+  await noteRange(options.dataDir, options.clusterCidr);
+  const { informers, nodeName, log } = options;
+  const nodes = informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
+  let podCidr = await rangeOf(nodes, "", signal);
+  for (;;) {
+    const moved = new AbortController();
+    const until = AbortSignal.any([signal, moved.signal]);
+    const network = runNetworkIn(podCidr, { ...options, ...parts }, until);
+    const next = await Promise.race([rangeOf(nodes, podCidr, signal), network.then(() => undefined)]);
+    if (next === undefined) return;
+    log.warn("the node has a new pod range", { was: podCidr, is: next });
+    moved.abort(new Error("the node has a new pod range"));
+    await network;
+    podCidr = next;
+  }
+}
+
+/** The range of the node, once it is another one than this. */
+async function rangeOf(nodes: Informer<Node>, known: string, signal: AbortSignal): Promise<string> {
+  const found = Promise.withResolvers<string>();
+  const stop = nodes.subscribe(({ type, object: { spec } }) => {
+    if (type === "put" && spec?.podCIDR && spec.podCIDR !== known) found.resolve(spec.podCIDR);
+  });
+  try {
+    return await orAborted(found.promise, signal);
+  } finally {
+    stop();
+  }
+}
+
+async function runNetworkIn(podCidr: string, options: NodeOptions & NetworkParts, signal: AbortSignal): Promise<void> {
+  const { bridge, network, table, tunnel: tunnelName } = nodeNames(options.dataDir);
   const { cniConfDir, cniDataDir } = containerdPaths(options.dataDir);
   const addresses = { podCidrs: [podCidr], mtu: 0, dataDir: cniDataDir };
   await writeCniConfig(cniConfDir, { name: network, bridge, ...addresses });
   options.progress(`the pod network is ${podCidr}`);
   const { clusterCidr, serviceCidr, client, nodeName, clock, log, kubeletPort, apiPort } = options;
+  const ingressPorts = options.ingress ? [options.ingress.httpPort, options.ingress.httpsPort] : [];
   await using events = createEventRecorder(client, { component: "kube-proxy", host: nodeName, clock, log });
-  const ranges = { podCidr, clusterCidr, serviceCidr, ownPorts: [apiPort, kubeletPort] };
-  await runProxy({ ...options, ...ranges, events, guard, tableName: table, masqueradeOutgoing: true }, signal);
+  const ownPorts = [...(apiPort ? [apiPort] : []), kubeletPort, ...ingressPorts];
+  const ranges = { podCidr, clusterCidr, serviceCidr, ownPorts };
+  const [address = ""] = options.machine.addresses;
+  const base = { ...options, ...ranges, informers: options.networkInformers };
+  await runTogether(signal, [
+    (ended) => runProxy({ ...base, events, tableName: table, masqueradeOutgoing: true }, ended),
+    (ended) => runRoutes({ ...base, address, tunnelName }, ended),
+  ]);
 }
 
 /** Runs cluster DNS on this node, and publishes the service that leads to it. */
 async function runNames(options: NodeOptions, { addresses }: Machine, signal: AbortSignal): Promise<void> {
   const { dnsClient, nodeName, dnsAddress: clusterIP, clusterCidr, serviceCidr } = options;
+  if (!dnsClient) return;
   await runDns(
     {
       ...options,
+      informers: options.networkInformers,
       listen: { address: addresses[0] ?? "127.0.0.1", port: 0 },
       clusterDomain,
       upstreams: await hostUpstreams(),
@@ -235,18 +326,4 @@ async function runNames(options: NodeOptions, { addresses }: Machine, signal: Ab
     },
     signal,
   );
-}
-
-async function ownRange({ informers, nodeName }: NodeOptions, signal: AbortSignal): Promise<string> {
-  const nodes = informers.of(Node);
-  await nodes.synced(signal);
-  return await new Promise<string>((resolve, reject) => {
-    const stop = nodes.subscribe(({ type, object }) => {
-      const range = object.spec?.podCIDR;
-      if (type !== "put" || object.metadata.name !== nodeName || !range) return;
-      queueMicrotask(() => stop());
-      resolve(range);
-    });
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

@@ -1,3 +1,4 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { stopContainerd } from "#kubelet/containerd/containerd.ts";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { removePodNetwork } from "#kubelet/network/cni.ts";
@@ -5,7 +6,20 @@ import { type Clock } from "#lib/async/clock.ts";
 import { mountsUnder, unmountUnder } from "#lib/fs/mounts.ts";
 import { type Log } from "#lib/process/log.ts";
 import { removeProxy } from "#proxy/remove-proxy.ts";
+import { removeRoutes } from "#routes/apply-routes.ts";
 import { nodeNames } from "./node-names.ts";
+
+/** Where a node keeps the range of the cluster's pods, by which its routes are found. */
+const rangeFile = (dataDir: string): string => `${dataDir}/cluster-cidr`;
+
+/** Notes what `removeNode` must know. */
+export const noteRange = (dataDir: string, clusterCidr: string): Promise<void> =>
+  writeFile(rangeFile(dataDir), `${clusterCidr}\n`);
+
+async function removeRoutesOf(dataDir: string): Promise<void> {
+  const clusterCidr = (await readFile(rangeFile(dataDir), "utf8").catch(() => "")).trim();
+  if (clusterCidr) await removeRoutes({ clusterCidr, tunnelName: nodeNames(dataDir).tunnel });
+}
 
 /** Removes everything that a node has on the machine: containers, containerd, mounts, bridge, rules and cgroups. */
 export async function removeNode(
@@ -21,5 +35,6 @@ export async function removeNode(
     "lazy",
   );
   await removeProxy(table);
+  await removeRoutesOf(dataDir);
   await removePodNetwork(bridge);
 }

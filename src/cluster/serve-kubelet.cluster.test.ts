@@ -9,12 +9,13 @@ import { type TLSSocket } from "node:tls";
 import { Node } from "#api/core/node.ts";
 import { apiServerName } from "#kubelet/server/access.ts";
 import type { KubeletHandle } from "#kubelet/server/handle.ts";
+import { neverAborted } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { issueClientCertificate } from "#server/http/tls.ts";
 import { createVirtualClock, type VirtualClock } from "#testing/virtual-clock.ts";
 import { startControlPlane } from "./control-plane.ts";
-import { serveKubelet } from "./serve-kubelet.ts";
+import { ownIdentity, serveKubelet } from "./serve-kubelet.ts";
 
 const dayMs = 86_400_000;
 const notUsed = (): never => assert.fail("not asked for");
@@ -42,9 +43,9 @@ async function startNode(clock: VirtualClock) {
   const client = plane.clientFor({ name: "admin", groups: ["system:masters"] });
   const { certificates } = plane;
   const machine = { addresses: [], hostname: "one" };
-  const kubelet = stack.use(
-    await serveKubelet({ ...base, nodeName: "one", kubeletPort: 0, client, certificates }, { machine, handle }),
-  );
+  const identity = ownIdentity(certificates, "one", clock);
+  const options = { ...base, nodeName: "one", kubeletPort: 0, client, identity };
+  const kubelet = stack.use(await serveKubelet(options, { machine, handle }, neverAborted));
   const addresses = [{ type: "InternalIP", address: "127.0.0.1" }];
   const daemonEndpoints = { kubeletEndpoint: { Port: kubelet.port } };
   await client.create(Node, { metadata: { name: "one" }, status: { addresses, daemonEndpoints } });

@@ -7,27 +7,46 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { issueServingCertificate } from "#server/http/tls.ts";
 import { type Certificates, type Renewed } from "./certificates.ts";
+import { kubeletSubject } from "./join/node-identity.ts";
 
 export interface ServeKubeletOptions {
   readonly nodeName: string;
   readonly kubeletPort: number;
   readonly client: Client;
-  readonly certificates: Certificates;
+  readonly identity: NodeIdentity;
   readonly clock: Clock;
   readonly log: Log;
 }
+
+/** Where a node's server gets its certificate from, and whose certificates it accepts. */
+export interface NodeIdentity {
+  /** PEM of the cluster's authority. */
+  readonly clientCa: string;
+  /** Resolves once there is one for these addresses and names. */
+  serving(hosts: readonly string[], signal: AbortSignal): Promise<Renewed>;
+}
+
+/** Of a node in the process of the API server, which has the authority's key. */
+export const ownIdentity = (certificates: Certificates, nodeName: string, clock: Clock): NodeIdentity => ({
+  get clientCa() {
+    return certificates.pki.authority.certificate;
+  },
+  async serving(hosts) {
+    const request = { subject: kubeletSubject(nodeName), hosts };
+    return certificates.issue((pki) => issueServingCertificate(pki, clock, request));
+  },
+});
 
 /** The node's own server, under a certificate that is renewed while it runs. */
 export async function serveKubelet(
   options: ServeKubeletOptions,
   { machine, handle }: { readonly machine: Pick<Machine, "addresses" | "hostname">; readonly handle: KubeletHandle },
+  signal: AbortSignal,
 ): Promise<KubeletServer> {
-  const { certificates, clock, log, kubeletPort, nodeName, client } = options;
-  const subject = { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] };
-  const hosts = [...machine.addresses, machine.hostname, "127.0.0.1"];
-  const certificate = certificates.issue((pki) => issueServingCertificate(pki, clock, { subject, hosts }));
+  const { identity, clock, log, kubeletPort, nodeName, client } = options;
+  const certificate = await identity.serving([...machine.addresses, machine.hostname, "127.0.0.1"], signal);
   const server = await startKubeletServer({
-    ...credentialsOf(certificates, certificate),
+    ...credentialsOf(identity, certificate),
     port: kubeletPort,
     host: "0.0.0.0",
     handle,
@@ -35,13 +54,13 @@ export async function serveKubelet(
     clock,
     log,
   });
-  certificate.onChange(() => server.renew(credentialsOf(certificates, certificate)));
+  certificate.onChange(() => server.renew(credentialsOf(identity, certificate)));
   return server;
 }
 
 /** What the kubelet's server needs, as of now. */
-const credentialsOf = ({ pki }: Certificates, { current }: Renewed) => ({
+const credentialsOf = ({ clientCa }: NodeIdentity, { current }: Renewed) => ({
   key: current.key,
   cert: current.certificate,
-  clientCa: pki.authority.certificate,
+  clientCa,
 });

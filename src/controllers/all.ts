@@ -14,6 +14,7 @@ import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts"
 import { cronJobController } from "./cron-job/cron-job.ts";
 import { daemonSetController } from "./daemon-set/daemon-set.ts";
 import { deploymentController } from "./deployment/deployment.ts";
+import { deviceTaintEvictionController } from "./devices/device-taint-eviction.ts";
 import { podClaimsController } from "./devices/pod-claims.ts";
 import { resourceClaimController } from "./devices/resource-claim.ts";
 import { disruptionController } from "./disruption/disruption.ts";
@@ -41,6 +42,7 @@ import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
 import { serviceCidrController } from "./service-cidr/service-cidr.ts";
+import { serviceLbController } from "./service-lb.ts";
 import { statefulSetController } from "./stateful-set/stateful-set.ts";
 import { claimBinder } from "./storage/claim-binder.ts";
 import { ephemeralVolumeController } from "./storage/ephemeral-volume.ts";
@@ -129,6 +131,7 @@ const workloads: readonly Row[] = [
 ];
 
 const services: readonly Row[] = [
+  ["service-lb-controller", "service-controller", serviceLbController],
   ["endpointslice-controller", "endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["endpoints-controller", "endpoint-controller", endpointsController],
   [
@@ -150,6 +153,7 @@ const storage: readonly Row[] = [
   ["ephemeral-volume-controller", "ephemeral-volume-controller", ephemeralVolumeController, "ephemeral_volume"],
   ["resourceclaim-controller", "resource-claim-controller", podClaimsController, "resource_claim"],
   ["resourceclaim-controller", "resource-claim-controller", resourceClaimController, "resource_claim"],
+  ["device-taint-eviction-controller", "device-taint-eviction-controller", deviceTaintEvictionController],
   ["persistentvolume-expander-controller", "expand-controller", volumeExpander, "volume_expand"],
   ["persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController],
   ["persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController],
@@ -204,6 +208,8 @@ export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOpti
 export async function runControllers(deps: ControllersDeps, signal: AbortSignal): Promise<void> {
   const { kinds = builtIn, remoteKinds = noRemoteKinds, clientFor } = deps;
   const runs = (controller: string): boolean => deps.runs?.(controller) ?? true;
+  // Accounts that may create a kind often may not list it. The user of upstream's informers may list every kind.
+  const reader = clientFor("kube-controller-manager");
   const collect = (stop: AbortSignal) =>
     runGarbageCollector({ ...deps, kinds, remoteKinds, client: clientFor("generic-garbage-collector") }, stop);
   await runTogether(signal, [
@@ -212,7 +218,7 @@ export async function runControllers(deps: ControllersDeps, signal: AbortSignal)
       .map(
         ([, account, factory, component = account]) =>
           (stop: AbortSignal) =>
-            runReconcilers([factory], { ...deps, client: clientFor(account), component }, stop),
+            runReconcilers([factory], { ...deps, client: clientFor(account), reader, component }, stop),
       ),
     ...(runs(collectorName) ? [collect] : []),
   ]);

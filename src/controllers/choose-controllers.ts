@@ -63,6 +63,9 @@ export const upstreamControllers: ReadonlyMap<string, readonly string[]> = new M
 
 const byAlias = new Map([...upstreamControllers].flatMap(([name, aliases]) => aliases.map((alias) => [alias, name])));
 
+/** They give users more than a cluster usually should, so `*` does not mean them. */
+const onlyByName = new Set(["service-lb-controller"]);
+
 /**
  * Reads `--controllers` as upstream does: `*` is all, `NAME` turns one on and `-NAME` off, and the first that names a
  * controller counts. `existing` are those that we have: turning on another one is a mistake.
@@ -82,7 +85,7 @@ export function chooseControllers(
     if (!wanted.has(name)) wanted.set(name, isOn);
   }
   const others = choice.includes("*");
-  return (controller) => wanted.get(controller) ?? others;
+  return (controller) => wanted.get(controller) ?? (others && !onlyByName.has(controller));
 }
 
 function controllerOf(word: string, existing: ReadonlySet<string>): string {

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Namespace } from "#api/core/namespace.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
+import { serviceUnavailable } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
+import { controllerUser } from "#cluster/identities.ts";
 import { startCluster } from "#testing/start-cluster.ts";
+import { runControllers } from "./all.ts";
 
 const account = { namespace: "shop", name: "default" };
 
@@ -31,4 +35,34 @@ test("a namespace that is being deleted gets no new account", async () => {
   await cluster.settle();
 
   assert.deepEqual(await cluster.list(ServiceAccount, "shop"), []);
+});
+
+test("an account is created although the response to the first attempt is lost", async () => {
+  const lost = new Set<string>();
+  /** The account of this controller may create accounts, but not list them. */
+  const losing = (client: Client): Client => ({
+    ...client,
+    async create(resource, object, options) {
+      if (resource.plural !== ServiceAccount.plural || lost.has(object.metadata?.namespace ?? "")) {
+        return await client.create(resource, object, options);
+      }
+      lost.add(object.metadata?.namespace ?? "");
+      throw serviceUnavailable("the answer was lost");
+    },
+  });
+  await using cluster = await startCluster({
+    controllers: false,
+    components: (deps) => [
+      (stop) => {
+        const clientFor = (account: string): Client => losing(deps.clientFor(controllerUser(account)));
+        return runControllers({ ...deps, clientFor, rootCa: "", runs: (name) => name.startsWith("serviceacc") }, stop);
+      },
+    ],
+  });
+
+  await cluster.apply(Namespace, { metadata: { name: "shop" } });
+  await cluster.settle();
+
+  assert.ok(lost.has("shop"));
+  assert.equal((await cluster.client.get(ServiceAccount, account)).metadata.name, "default");
 });

@@ -1,5 +1,7 @@
+import { Node } from "#api/core/node.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { aborted } from "#lib/async/tasks.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type Random, secureRandom } from "#lib/data/random.ts";
 import { ownAddresses, parseCidr } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
@@ -47,11 +49,26 @@ export async function runDns(deps: DnsDeps, signal: AbortSignal): Promise<void> 
     stubDomains: deps.stubDomains,
   });
   const resolver = createResolver({ view, zone: zoneOf(deps), forwarder, log });
-  const isClient = ownClients({ clock, podCidrs: deps.podCidrs ?? [], ownAddresses });
+  using nodes = nodeAddresses(informers);
+  const isClient = ownClients({ clock, podCidrs: deps.podCidrs ?? [], ownAddresses, isNode: nodes.has });
   await using server: DnsServer = await openDnsServer({ resolver, clock, log, isClient }, deps.listen);
   log.info("DNS listens", { address: server.address, port: server.port });
   await deps.onListening?.({ address: server.address, port: server.port });
   await aborted(signal);
+}
+
+/** The addresses that nodes report, kept up to date. */
+function nodeAddresses(informers: Informers): Disposable & { has(address: string): boolean } {
+  const byNode = new Map<string, readonly string[]>();
+  let all = new Set<string>();
+  const stop = informers.of(Node).subscribe(({ type, object: { metadata, status } }) => {
+    const addresses = type === "put" ? (status?.addresses ?? []).map(({ address }) => address) : [];
+    if (equal(byNode.get(metadata.name), addresses)) return;
+    byNode.set(metadata.name, addresses);
+    if (type === "delete") byNode.delete(metadata.name);
+    all = new Set([...byNode.values()].flat());
+  });
+  return { has: (address) => all.has(address), [Symbol.dispose]: stop };
 }
 
 function zoneOf({ clusterDomain, clusterIP, cidrs = [], clock }: DnsDeps): Zone {

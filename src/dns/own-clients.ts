@@ -7,13 +7,15 @@ export interface OwnClientsDeps {
   readonly podCidrs: readonly string[];
   /** The machine's current addresses. */
   ownAddresses(): readonly string[];
+  /** Whether this is the address of a node, which a pod there has when it calls from another machine. */
+  isNode?(address: string): boolean;
 }
 
 /** The machine's addresses may change, but unknown clients must not cause a lookup each time. */
 const refreshMs = 10_000;
 
-/** Whether an address is a pod's or the machine's own. The cluster's DNS serves nobody else. */
-export function ownClients({ clock, podCidrs, ownAddresses }: OwnClientsDeps): (address: string) => boolean {
+/** Whether an address is a pod's, the machine's own or a node's. The cluster's DNS serves nobody else. */
+export function ownClients({ clock, podCidrs, ownAddresses, isNode }: OwnClientsDeps): (address: string) => boolean {
   const pods = new BlockList();
   for (const cidr of podCidrs) {
     const [base = "", bits = ""] = cidr.split("/");
@@ -25,7 +27,7 @@ export function ownClients({ clock, podCidrs, ownAddresses }: OwnClientsDeps): (
   let readMs = Number.NEGATIVE_INFINITY;
   return (text) => {
     const address = text.startsWith("::ffff:") ? text.slice("::ffff:".length) : text;
-    if (pods.check(address, familyOf(address)) || own.has(address)) return true;
+    if (pods.check(address, familyOf(address)) || own.has(address) || isNode?.(address)) return true;
     if (clock.now() - readMs < refreshMs) return false;
     readMs = clock.now();
     own = new Set(ownAddresses());

@@ -17,7 +17,7 @@ import type { Change, Informers } from "#runtime/informer.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { ReferencedObjects } from "./config/referenced-objects.ts";
 import { createHandle } from "./handle.ts";
-import { type PodHost, simulatedHost } from "./host/host.ts";
+import type { PodHost } from "./host/host.ts";
 import { ImagePuller } from "./images/puller.ts";
 import { insist } from "./insist.ts";
 import { runLogRotation } from "./logs/log-rotation.ts";
@@ -38,11 +38,12 @@ import type { DeviceCount } from "./resources/devices.ts";
 import type { StorageEviction } from "./resources/storage-limits.ts";
 import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
+import { createSimulatedHost } from "./simulated-host.ts";
 import { Mirrors } from "./static/mirrors.ts";
 import { mirrorOf, type StaticPods } from "./static/static-pods.ts";
 import { claimedVolume } from "./volumes/claimed-volume.ts";
 import type { VolumeSources } from "./volumes/plugin.ts";
-import { ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
+import { type PodTokens, ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
 
 export interface KubeletOptions {
   readonly nodeName: string;
@@ -58,6 +59,8 @@ export interface KubeletOptions {
   readonly host?: PodHost;
   readonly random?: Random;
   readonly puller?: ImagePuller;
+  /** Where pods get their tokens; from the API server by default. */
+  readonly tokens?: PodTokens;
   /** What device plugins offer; none by default. */
   readonly devices?: Devices;
   /** Drivers of devices; default: none, and pods with claims run without them. */
@@ -83,7 +86,7 @@ export class Kubelet {
   readonly handle: KubeletHandle;
   readonly #options: KubeletOptions;
   readonly #pods: NodePods;
-  readonly #tokens: ServiceAccountTokens;
+  readonly #tokens: PodTokens;
   readonly #resources = new Nudge();
   #resyncWanted = Promise.withResolvers<void>();
   #looksAgain = false;
@@ -91,7 +94,8 @@ export class Kubelet {
   constructor(options: KubeletOptions) {
     this.#options = options;
     const { nodeName, runtime, machine, devices, client, clock, log, staticPods } = options;
-    this.#tokens = new ServiceAccountTokens({ client, clock, random: options.random ?? systemRandom });
+    this.#tokens =
+      options.tokens ?? new ServiceAccountTokens({ client, clock, random: options.random ?? systemRandom });
     const finished = (uid: string) => {
       this.#tokens.forgetPod(uid);
       staticPods?.finished(uid);
@@ -126,6 +130,7 @@ export class Kubelet {
       const deps = this.#podDeps(version, events, objects);
       let nodeUid: string | undefined;
       const mirrors = this.#createMirrors(() => nodeUid);
+      const isReal = !deps.host.isSimulated;
       const registered = ({ metadata }: Node) => {
         nodeUid = metadata.uid;
         mirrors?.wake();
@@ -139,8 +144,8 @@ export class Kubelet {
         ...(mirrors ? [(stop: AbortSignal) => mirrors.run(stop)] : []),
         ...(staticPods ? [(stop: AbortSignal) => staticPods.run(stop)] : []),
         // Simulated pods write no logs or files.
-        ...(this.#options.host ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
-        ...(this.#options.host ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
+        ...(isReal ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
+        ...(isReal ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
       ]);
     } catch (error) {
       if (!isAbort(error, signal)) throw error;
@@ -248,7 +253,7 @@ export class Kubelet {
       events,
       runtime,
       runtimeName: version.name,
-      host: options.host ?? simulatedHost,
+      host: options.host ?? createSimulatedHost({ clock, allocatable: machine.allocatable }),
       puller: options.puller ?? new ImagePuller({ runtime, clock }),
       devices: options.devices,
       claims: options.claims && podClaims(options.claims, client),

@@ -27,6 +27,13 @@ export class OwnWrites {
   }
 }
 
+export interface TrackedParts {
+  readonly client: Client;
+  readonly informers: Informers;
+  /** Finds out what became of a write without a response; default: the client. Some accounts may write but not read. */
+  readonly reader?: Client;
+}
+
 /** The client and the informers of one reconciler, which track what it writes and reads. */
 export interface TrackedDeps {
   readonly client: Client;
@@ -39,12 +46,12 @@ export interface TrackedDeps {
  * Wraps client and informers so that a reconciler can wait until the informers that it reads show what it wrote. Writes
  * of kinds that it does not read are not waited for.
  */
-export function trackWrites({ client, informers }: { client: Client; informers: Informers }): TrackedDeps {
+export function trackWrites({ client, informers, reader = client }: TrackedParts): TrackedDeps {
   const running = new AsyncLocalStorage<OwnWrites>();
   const read = new Map<string, Informer[]>();
   return {
     track: (writes, task) => running.run(writes, task),
-    client: trackedClient(client, (resource) => read.get(keyOf(resource)) ?? [], running),
+    client: trackedClient({ client, reader }, (resource) => read.get(keyOf(resource)) ?? [], running),
     informers: {
       of(resource, scope) {
         const informer = informers.of(resource, scope);
@@ -63,7 +70,7 @@ export function trackWrites({ client, informers }: { client: Client; informers: 
 const keyOf = ({ group, plural }: Resource): string => `${group}/${plural}`;
 
 function trackedClient(
-  client: Client,
+  { client, reader }: { readonly client: Client; readonly reader: Client },
   informersOf: (resource: Resource) => readonly Informer[],
   running: AsyncLocalStorage<OwnWrites>,
 ): Client {
@@ -75,7 +82,7 @@ function trackedClient(
     const writes = running.getStore();
     const object = await written.catch((error: unknown) => {
       const informers = isRefusal(error) ? [] : informersOf(resource);
-      if (informers.length > 0) writes?.add(0, showsAll(client, { resource, namespace, informers }));
+      if (informers.length > 0) writes?.add(0, showsAll(reader, { resource, namespace, informers }));
       throw error;
     });
     const revision = revisionOf(object.metadata?.resourceVersion);
@@ -97,7 +104,7 @@ function trackedClient(
       const gone = isGone(informers, ref);
       const object = await client.delete(resource, ref, options).catch((error: unknown) => {
         const about = { resource, namespace: refOf(ref).namespace, informers, ref, gone };
-        if (gone && !isRefusal(error)) running.getStore()?.add(0, showsAll(client, about));
+        if (gone && !isRefusal(error)) running.getStore()?.add(0, showsAll(reader, about));
         throw error;
       });
       if (object) return await noted(resource, undefined, Promise.resolve(object));
@@ -132,9 +139,9 @@ interface Unanswered {
 
 /** For a write without a response: if it happened, the informers show it once they have the newest revision. */
 const showsAll =
-  (client: Client, { resource, namespace, informers, ref, gone }: Unanswered) =>
+  (reader: Client, { resource, namespace, informers, ref, gone }: Unanswered) =>
   async (signal: AbortSignal) => {
-    const { items } = await client.list(resource, { ...(namespace ? { namespace } : {}), signal });
+    const { items } = await reader.list(resource, { ...(namespace ? { namespace } : {}), signal });
     // Not as arguments of one call: there may be more objects than a call can have.
     const newest = items.reduce((most, { metadata }) => Math.max(most, revisionOf(metadata.resourceVersion)), 0);
     await shows(informers, newest)(signal);

@@ -1,6 +1,7 @@
 import { controllerOf } from "#api/meta/owner.ts";
 import { type ApiObject, groupOf, groupResource, type Resource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
 import { isAbort, runTogether } from "#lib/async/tasks.ts";
@@ -16,6 +17,8 @@ import { type Work, WorkQueue } from "./work-queue.ts";
 export type ReconcilerFactory = (deps: ReconcilerDeps) => Reconciler;
 
 export interface RunDeps extends Omit<ReconcilerDeps, "events"> {
+  /** May list every kind that the reconcilers write; default: the client. */
+  readonly reader?: Client;
   /** The source of the reconcilers' events; default: orlop. */
   readonly component?: string;
   /** Records runs that wrote something, or were refused, as hops. */

@@ -117,8 +117,10 @@ function warnIfDeprecated({ warnings }: Context, resource: Resource): void {
 }
 
 /** A single object needs a name and, if its kind is namespaced, a namespace; only reads work across all namespaces. */
-function checkPlace({ verb, namespace, name, subresource, rest }: RequestInfo, { scope }: Resource): void {
+function checkPlace({ verb, namespace, name, subresource, rest }: RequestInfo, { scope, verbs }: Resource): void {
   if (rest.length > 1 && subresource !== "proxy") noSuchPath();
+  // Reviews and bindings are sent to their collection, and there is nothing below it.
+  if (name && verbs.length === 1 && verbs[0] === "create") noSuchPath();
   const isEverywhere = scope === "Namespaced" && !namespace;
   if (isEverywhere && name) noSuchPath();
   if (isEverywhere && (verb === "create" || verb === "deletecollection")) throw methodNotAllowed();

@@ -23,10 +23,13 @@ const maxChars = 512;
 /** Notes the cause of a refusal, or of a fault that becomes one. The first cause counts. */
 export function because<E extends object>(refusal: E, { expression, ...cause }: RefusalCause): E {
   if (causes.has(refusal)) return refusal;
-  const source = expression && expression.length > maxChars ? ownText(expression, maxChars) : expression;
-  causes.set(refusal, { ...cause, ...(source ? { expression: source } : {}) });
+  causes.set(refusal, { ...cause, ...(expression ? { expression: shortExpression(expression) } : {}) });
   return refusal;
 }
+
+/** An expression as it is kept with a hop. */
+export const shortExpression = (expression: string): string =>
+  expression.length > maxChars ? ownText(expression, maxChars) : expression;
 
 export const causeOf = (refusal: unknown): RefusalCause | undefined =>
   typeof refusal === "object" && refusal !== null ? causes.get(refusal) : undefined;

@@ -50,8 +50,18 @@ export interface ServerDeps extends DispatchDeps {
   readonly deadlines: Deadlines;
   /** Records requests; by default, none are recorded. */
   readonly audit?: ServerAudit | undefined;
+  /** Comes between callers and the server. For tests; default: nothing. */
+  readonly interceptor?: Interceptor | undefined;
   /** The trace that made a revision. */
   traceOf?(revision: number): Trace | undefined;
+}
+
+/** Lets tests make requests fail, wait, or lose their answers. */
+export interface Interceptor {
+  /** Called with every request before anything else; what it throws is the answer. */
+  request(request: ApiRequest): ApiRequest | Promise<ApiRequest>;
+  /** Called with every answer. */
+  answer(answer: Answer): Answer;
 }
 
 /** The whole server is a function from request to response. */
@@ -103,12 +113,14 @@ const admitRequest =
 
 export function createApiServer(deps: ServerDeps): ApiServer {
   const run = gauntlet(deps);
-  const handleIn = (context: Context): Answer | Promise<Answer> => currentTrace.run(context.trace, run, context);
+  const { interceptor } = deps;
+  const ran = (context: Context): Answer | Promise<Answer> => currentTrace.run(context.trace, run, context);
+  const handleIn = interceptor ? async (context: Context) => interceptor.answer(await ran(context)) : ran;
   return {
     async handle(request) {
       let context: Context | undefined;
       try {
-        context = contextOf(request, deps);
+        context = contextOf(interceptor ? await interceptor.request(request) : request, deps);
         const answer = await handleIn(context);
         const made = answer.type === "deferred" ? await answer.read() : answer;
         return deps.audit ? await deps.audit.handle(context, made) : made;
@@ -121,7 +133,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
     async serve(request) {
       let context: Context | undefined;
       try {
-        context = contextOf(request, deps);
+        context = contextOf(interceptor ? await interceptor.request(request) : request, deps);
         // Before anything is done: a client that cannot read the response must not have caused a change.
         if (isNegotiated(context, deps)) checkReadable(context, deps);
         const timeoutMs = deps.deadlines.timeoutOf(context);

@@ -1,4 +1,5 @@
 import { type Clock } from "#lib/async/clock.ts";
+import { realSetImmediate } from "#lib/async/real-timers.ts";
 import { nextTurn } from "#lib/async/turns.ts";
 import { Expiry } from "./expiry.ts";
 import { type History, type Row } from "./history.ts";
@@ -206,7 +207,7 @@ export class EmbeddedStore implements Store {
   /** Deferred, so that other commits of this turn of the event loop join the batch. */
   #scheduleFlush(): void {
     if (this.#writing) return;
-    this.#flushing ??= setImmediate(() => {
+    this.#flushing ??= realSetImmediate(() => {
       this.#flushing = undefined;
       void this.#flush();
     });

@@ -1,3 +1,4 @@
+import { realSetImmediate } from "#lib/async/real-timers.ts";
 import { CompactedError, FutureRevisionError, type StoreEvent, type StoreWatcher } from "./store.ts";
 
 /** Where a watcher that starts in the past reads what it has missed. */
@@ -71,7 +72,7 @@ export class WatchHub {
   }
 
   #schedule(): void {
-    this.#turn ??= setImmediate(() => {
+    this.#turn ??= realSetImmediate(() => {
       this.#turn = undefined;
       for (const watch of [...this.#catchingUp]) this.#catchUp(watch);
       if (this.#catchingUp.size > 0) this.#schedule();
@@ -83,7 +84,8 @@ export class WatchHub {
     this.#queue = [];
     this.#published = this.#queuedRevision;
     for (const event of events) this.#sort(event);
-    for (const watch of [...this.#inStep]) this.#hand(watch, this.#published);
+    // One that joins meanwhile is not behind, so it gets nothing.
+    for (const watch of this.#inStep) this.#hand(watch, this.#published);
   }
 
   /** Puts the event into the inbox of every watcher in step whose prefix matches. */
@@ -142,7 +144,7 @@ export class WatchHub {
     if (watch.ended) return;
     this.#end(watch);
     // In a separate turn: if this throws too, it is the watcher's bug and must be visible, but not affect others.
-    setImmediate(() => watch.watcher.failed(error instanceof Error ? error : new Error(String(error))));
+    realSetImmediate(() => watch.watcher.failed(error instanceof Error ? error : new Error(String(error))));
   }
 
   #end(watch: Watch): void {

@@ -3,7 +3,9 @@ import { Pod } from "#api/core/pod.ts";
 import type { InputOf } from "#api/resource.ts";
 import { Kubelet, type KubeletOptions } from "#kubelet/kubelet.ts";
 import { simulatedMachine } from "#kubelet/node/machine.ts";
-import { SimulatedRuntime, type SimulationHooks } from "#kubelet/runtime/simulated.ts";
+import { SimulatedRuntime } from "#kubelet/runtime/simulated.ts";
+import { type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulation.ts";
+import { createSimulatedHost, type SimulatedHostHooks } from "#kubelet/simulated-host.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { startCluster, type TestCluster } from "./start-cluster.ts";
@@ -20,21 +22,23 @@ export interface SimulatedNode extends AsyncDisposable {
 }
 
 export async function startSimulatedNode(
-  hooks: SimulationHooks = {},
+  hooks: SimulationHooks & SimulatedHostHooks = {},
   more: Partial<KubeletOptions> = {},
+  delays: Partial<SimulationDelays> = {},
 ): Promise<SimulatedNode> {
   const cluster = await startCluster();
   const random = seededRandom(7);
   const { clock, api } = cluster;
-  const runtime = new SimulatedRuntime({ clock, random, podCidr: "10.244.0.0/24", hooks });
+  const runtime = new SimulatedRuntime({ clock, random, podCidr: "10.244.0.0/24", hooks, delays });
   const start = () => {
     const stop = new AbortController();
     const machine = simulatedMachine("node-1", "10.0.0.1");
     const client = cluster.clientFor({ name: "system:node:node-1", groups: ["system:nodes", "system:authenticated"] });
     const { informers, recorder } = api;
     const log = silentLog;
-    const options = { client, informers, recorder, clock, log, nodeName: "node-1", runtime, machine, random, ...more };
-    const kubelet = new Kubelet(options);
+    const host = createSimulatedHost({ clock, allocatable: machine.allocatable, hooks });
+    const base = { client, informers, recorder, clock, log, nodeName: "node-1", runtime, machine, host, random };
+    const kubelet = new Kubelet({ ...base, ...more });
     const ended = kubelet.run(stop.signal);
     return {
       kubelet,

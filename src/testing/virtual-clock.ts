@@ -38,7 +38,8 @@ export function createVirtualClock(startMs: number = defaultStartMs): VirtualClo
       const limit = timers.now + ms;
       await settle();
       while (timers.fireNext(limit)) await settle();
-      timers.now = limit;
+      // Somebody else may have advanced it further meanwhile.
+      timers.now = Math.max(timers.now, limit);
     },
     async runUntil(condition, limitMs) {
       const limit = timers.now + limitMs;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
 import { Pod } from "#api/core/pod.ts";
+import { Secret } from "#api/core/secret.ts";
 import { type Resource } from "#api/resource.ts";
 import { ask } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
@@ -79,7 +80,42 @@ test("why tells which policy refused or changed an object, with its expression a
     "  object.spec.replicas = 7",
     "  variables.limit = 3",
     "policy team changed it on its way in:",
-    "  metadata.labels: added {team}",
+    '  metadata.labels: added {team: "a"}',
+    `  expression: ${expression}`,
+  ]);
+});
+
+test("why shows nothing of what is in a Secret that a policy refused or changed", async () => {
+  const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["secrets"] };
+  const matchConstraints = { resourceRules: [rule] };
+  const validations = [{ expression: "object.type != 'refused'" }];
+  const expression = `Object{stringData: {"more": object.type + "hidden"}}`;
+  const mutations = [{ patchType: "ApplyConfiguration", applyConfiguration: { expression } }];
+  const metadata = { name: "secrets" };
+  const spec = { policyName: "secrets" };
+  await send(`POST ${group}/validatingadmissionpolicies`, { metadata, spec: { matchConstraints, validations } });
+  await send(`POST ${group}/validatingadmissionpolicybindings`, {
+    metadata,
+    spec: { ...spec, validationActions: ["Deny"] },
+  });
+  const mutating = { matchConstraints, reinvocationPolicy: "Never", mutations };
+  await send(`POST ${group}/mutatingadmissionpolicies`, { metadata, spec: mutating });
+  await send(`POST ${group}/mutatingadmissionpolicybindings`, { metadata, spec });
+
+  const secrets = "/api/v1/namespaces/default/secrets";
+  await send(`POST ${secrets}`, { metadata: { name: "refused" }, type: "refused", stringData: { a: "hidden" } });
+  await send(`POST ${secrets}`, { metadata: { name: "changed" }, type: "changed", stringData: { a: "hidden" } });
+
+  const refused = await why(Secret, "refused");
+  assert.deepEqual(refused.evidence.slice(1), [
+    "refused by ValidatingAdmissionPolicy secrets (secrets)",
+    "expression: object.type != 'refused'",
+  ]);
+  const changed = await why(Secret, "changed");
+  assert.deepEqual(changed.evidence.slice(-3), [
+    "policy secrets changed it on its way in:",
+    "  the object, whose values are not shown",
+    `  expression: ${expression}`,
   ]);
 });
 

@@ -10,9 +10,10 @@ export function withAdmission(explanation: Explanation, history: AdmissionHistor
   const refused = refusal
     ? [`the last change was refused: ${refusal.message}`, ...describeRefusal(refusal, nowMs)]
     : [];
-  const changed = changes.flatMap(({ by, changes }, index, all) => {
+  const changed = changes.flatMap(({ by, changes, expression }, index, all) => {
     const isSame = all[index - 1]?.by === by;
-    return [...(isSame ? [] : [`${by} changed it on its way in:`]), ...changes.map(indented)];
+    const how = expression ? [`expression: ${expression.trim()}`] : [];
+    return [...(isSame ? [] : [`${by} changed it on its way in:`]), ...[...changes, ...how].map(indented)];
   });
   return { ...explanation, evidence: [...explanation.evidence, ...refused, ...changed] };
 }

@@ -48,6 +48,13 @@ const jobs = [
   { name: "runs", exit: undefined, job: jobOf(), state: "Running", says: /^Job x runs: nothing is stuck/ },
   { name: "is suspended", exit: 0, job: jobOf({ suspend: true }), state: "Suspended", says: /because it is suspended/ },
   {
+    name: "is left to another controller",
+    exit: 0,
+    job: jobOf({ managedBy: "example.com/queue" }),
+    state: "ManagedByOther",
+    says: /^Job x is left to example\.com\/queue/,
+  },
+  {
     name: "failed",
     exit: 3,
     job: jobOf({ backoffLimit: 0 }),

@@ -1,4 +1,5 @@
 import { trueConditions } from "#api/batch/job-status.ts";
+import { jobControllerName } from "#api/batch/well-known.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { counted, type Explanation } from "./explanation.ts";
 import { type CronJobFacts, type JobFacts } from "./facts.ts";
@@ -9,7 +10,8 @@ import { gateAdvice, gateOf, lastOf } from "./workload.ts";
 
 /** A job: how it ended, or what it waits for. */
 export function explainJob(facts: JobFacts): Explanation {
-  return failed(facts) ?? complete(facts) ?? suspended(facts) ?? refused(facts) ?? stuck(facts) ?? running(facts);
+  const ended = failed(facts) ?? complete(facts);
+  return ended ?? managed(facts) ?? suspended(facts) ?? refused(facts) ?? stuck(facts) ?? running(facts);
 }
 
 const titleOf = ({ job }: JobFacts): string => `Job ${job.metadata.name}`;
@@ -45,6 +47,21 @@ function complete(facts: JobFacts): Explanation | undefined {
     headline: `${titleOf(facts)} has succeeded: nothing is stuck.`,
     evidence: [`completed ${ago(msOf(facts.job.status.completionTime), facts.nowMs)}`, countsOf(facts)],
     advice: [],
+  };
+}
+
+/** Our controller leaves it alone. */
+function managed(facts: JobFacts): Explanation | undefined {
+  const { managedBy = jobControllerName } = facts.job.spec;
+  if (managedBy === jobControllerName) return undefined;
+  return {
+    hop: undefined,
+    state: "ManagedByOther",
+    headline: `${titleOf(facts)} is left to ${managedBy}, which its spec.managedBy names.`,
+    evidence: [`spec.managedBy: ${managedBy}`, countsOf(facts)],
+    advice: [
+      `Check that ${managedBy} runs. The field cannot be changed: to run it here, create the job again without it.`,
+    ],
   };
 }
 

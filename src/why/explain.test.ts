@@ -239,6 +239,18 @@ const cases: readonly Case[] = [
     says: /the last attempt failed: extender: no answer/,
   },
   {
+    name: "an attempt that failed because a claim has no volume",
+    facts: facts(
+      podOf(
+        {},
+        { conditions: [{ type: "PodScheduled", status: "False", reason: "SchedulerError", message: "reset" }] },
+      ),
+      { claims: ["data"], rooms: planRooms([node], []) },
+    ),
+    hop: "schedule",
+    says: /^Pod web cannot be scheduled because PersistentVolumeClaim data does not exist\.$/,
+  },
+  {
     name: "claims for devices that the only node does not have",
     facts: facts(podOf({}, {}), refusing("DynamicResources", "cannot allocate all claims")),
     hop: "schedule",

@@ -7,6 +7,7 @@ import { explainCertificateRequest } from "./certificate.ts";
 import { explainClaim } from "./claim.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
+import { explainIngress } from "./ingress/explain-ingress.ts";
 import { explainAbsent } from "./pod/absent.ts";
 import { explainEndingObject } from "./pod/ending.ts";
 import { explainPod } from "./pod/explain-pod.ts";
@@ -29,6 +30,8 @@ function explainObject(facts: Facts): Explanation {
       return explainCronJob(facts);
     case "service":
       return explainService(facts, explainPod);
+    case "ingress":
+      return explainIngress(facts, explainPod);
     case "node":
       return explainNode(facts);
     case "quota":

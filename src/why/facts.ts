@@ -15,6 +15,8 @@ import { type ReplicationController } from "#api/core/replication-controller.ts"
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
 import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { type Ingress } from "#api/networking/ingress.ts";
+import { type IngressClass } from "#api/networking/ingress-class.ts";
 import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type StorageClass } from "#api/storage/storage-class.ts";
@@ -32,6 +34,7 @@ type FactsOfObject =
   | ({ readonly about: "job" } & JobFacts)
   | ({ readonly about: "cronJob" } & CronJobFacts)
   | ({ readonly about: "service" } & ServiceFacts)
+  | ({ readonly about: "ingress" } & IngressFacts)
   | ({ readonly about: "node" } & NodeFacts)
   | { readonly about: "quota"; readonly quota: ResourceQuota }
   | { readonly about: "budget"; readonly budget: PodDisruptionBudget }
@@ -111,6 +114,19 @@ export interface ServiceFacts {
   readonly events?: readonly SeenEvent[];
   /** All facts about one of its pods that is not ready. */
   readonly stuck: PodFacts | undefined;
+}
+
+export interface IngressFacts {
+  readonly ingress: Ingress;
+  /** What the Ingress names, if anything. */
+  readonly className: string | undefined;
+  readonly ingressClass: IngressClass | undefined;
+  /** Oldest first. */
+  readonly events: readonly SeenEvent[];
+  /** The services of its backends; undefined for those that do not exist. */
+  readonly services: ReadonlyMap<string, ServiceFacts | undefined>;
+  /** The types of its secrets: undefined for those that do not exist, `hidden` for those that may not be read. */
+  readonly secrets: ReadonlyMap<string, string | undefined>;
 }
 
 /** The kinds that keep a number of pods running. */
@@ -210,4 +226,6 @@ export interface AdmissionChange {
   readonly by: string;
   /** `spec.replicas: 2 → 3`. */
   readonly changes: readonly string[];
+  /** Of a policy; "" for a webhook. */
+  readonly expression: string;
 }

@@ -22,6 +22,7 @@ import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { matchesLabels } from "#api/meta/label-selector.ts";
 import { isControlledBy } from "#api/meta/owner.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
+import { Ingress } from "#api/networking/ingress.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
@@ -40,6 +41,7 @@ import {
   type WorkloadFacts,
 } from "./facts.ts";
 import { historyOf, readOwn, type Subject } from "./history.ts";
+import { gatherIngress, type IngressReader } from "./ingress/gather-ingress.ts";
 import { hasRestarted, partsOf } from "./pod/pod-parts.ts";
 import { missingReferences } from "./pod/references.ts";
 import { roomsOf } from "./rooms.ts";
@@ -82,6 +84,10 @@ async function gatherFor(
       return { about: "cronJob", ...(await gatherer.cronJob(object as CronJob)) };
     case Service.schema:
       return { about: "service", ...(await gatherer.service(object as Service)) };
+    case Ingress.schema: {
+      const ingress = object as Ingress;
+      return { about: "ingress", ...(await gatherIngress(gatherer.ingressReader(ingress), ingress)) };
+    }
     case Node.schema:
       return { about: "node", nowMs, node: object as Node, ...(await gatherer.node(name)) };
     case ResourceQuota.schema:
@@ -114,6 +120,11 @@ class Gatherer {
   constructor(client: Client, nowMs: number) {
     this.#client = client;
     this.#nowMs = nowMs;
+  }
+
+  ingressReader(ingress: Ingress): IngressReader {
+    const service = (one: Service) => this.service(one);
+    return { client: this.#client, events: () => this.#events(ingress), service };
   }
 
   get claimReader(): ClaimReader {

@@ -72,7 +72,7 @@ function changesIn({ object, hops }: TraceAnswer): AdmissionChange[] {
     (hop.object.name === object.name || hop.object.name === "");
   return hops.filter(isOwn).flatMap((hop) => {
     const changes = textsIn(hop, "changes");
-    return changes.length > 0 ? [{ by: hop.component, changes }] : [];
+    return changes.length > 0 ? [{ by: hop.component, changes, expression: textIn(hop, "expression") }] : [];
   });
 }
 

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { test } from "node:test";
 import { type Job, runJobs } from "./jobs.ts";
 
@@ -33,6 +36,36 @@ test("a job that does not end is killed and fails", async () => {
 
   assert.deepEqual(failed, ["endless"]);
   assert.match(said, /killed by SIGKILL/);
+});
+
+/** Fails the first time that it runs in a directory. */
+const failsOnce = (title: string, directory: string): Job => {
+  const file = JSON.stringify(path.join(directory, title));
+  const script = `if (!fs.existsSync(${file})) { fs.writeFileSync(${file}, ""); process.exitCode = 1 } console.log("ℹ tests 1")`;
+  return { ...node(title, `const fs = require("node:fs"); ${script}`), retries: true };
+};
+
+test("a failed job that depends on the machine is tried once more, alone", async (t) => {
+  const directory = await mkdtemp(path.join(tmpdir(), "orlop-jobs-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const bad = { ...node("bad", "process.exitCode = 1"), retries: true };
+
+  const { failed, said } = await run([failsOnce("shy", directory), bad, node("good", "")]);
+
+  assert.deepEqual(failed, ["bad"]);
+  assert.match(said, /unsteady: shy failed beside other jobs and passed alone\n\ntests 1\n/);
+});
+
+test("no job is tried again if one fails that depends on nothing, or if many fail", async (t) => {
+  const directory = await mkdtemp(path.join(tmpdir(), "orlop-jobs-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const many = ["a", "b", "c"].map((title) => failsOnce(title, directory));
+
+  const beside = await run([failsOnce("shy", directory), node("unit", "process.exitCode = 1")]);
+  const crowd = await run(many);
+
+  assert.deepEqual(beside.failed.sort(), ["shy", "unit"]);
+  assert.deepEqual(crowd.failed.sort(), ["a", "b", "c"]);
 });
 
 test("Node's test summaries are added up, and skipped tests are shown", async () => {

@@ -7,6 +7,8 @@ export interface Job {
   readonly args: readonly string[];
   /** Jobs of one lane run one after another. */
   readonly lane?: string;
+  /** Depends on other processes or on the machine, so that a crowded machine can make it fail. */
+  readonly retries?: boolean;
 }
 
 export interface JobOptions {
@@ -18,42 +20,54 @@ export interface JobOptions {
   say(text: string): void;
 }
 
-/** Runs all jobs in order. Reports each when it ends, with its output if it failed. Resolves with the titles of failed jobs. */
+/**
+ * Runs all jobs in order. Reports each when it ends, with its output if it failed. Resolves with the titles of failed jobs.
+ * A few failed jobs may be tried once more at the end, when nothing else runs. What passes then is reported as unsteady.
+ */
 export async function runJobs(jobs: readonly Job[], options: JobOptions): Promise<string[]> {
+  const started = performance.now();
+  const ended = await runAll(jobs, options);
+  const again = ended.filter(({ passed }) => !passed).map(({ job }) => job);
+  const mayRetry = again.length <= mostRetried && again.every(({ retries }) => retries);
+  const last = mayRetry ? await runAll(again, { ...options, together: 1 }) : [];
+  const final = new Map([...ended, ...last].map((one) => [one.job, one]));
+  for (const { job, passed } of last) {
+    if (passed) options.say(`unsteady: ${job.title} failed beside other jobs and passed alone\n`);
+  }
+  options.say(`\n${renderCounts([...final.values()])}\n`);
+  options.say(renderCosts(ended, secondsSince(started)));
+  return [...final.values()].filter(({ passed }) => !passed).map(({ job }) => job.title);
+}
+
+/** If more jobs fail, the code is wrong and not the moment. */
+const mostRetried = 2;
+
+async function runAll(jobs: readonly Job[], options: JobOptions): Promise<Ended[]> {
   const waiting = [...jobs];
   const busy = new Set<string>();
-  const failed: string[] = [];
-  const totals = new Map<string, number>();
-  const costs: Cost[] = [];
-  const started = performance.now();
+  const ended: Ended[] = [];
   const work = async (): Promise<void> => {
     for (;;) {
       const next = waiting.findIndex(({ lane }) => lane === undefined || !busy.has(lane));
       const [job] = next < 0 ? [] : waiting.splice(next, 1);
       if (!job) return;
       if (job.lane) busy.add(job.lane);
-      const { passed, text, seconds } = await report(job, options);
+      ended.push(await report(job, options));
       if (job.lane) busy.delete(job.lane);
-      if (!passed) failed.push(job.title);
-      count(totals, text);
-      costs.push({ title: job.title, seconds, cpuSeconds: cpuSecondsIn(text) });
     }
   };
   await Promise.all(Array.from({ length: options.together }, work));
-  options.say(`\n${[...totals].map(([name, number]) => `${name} ${number}`).join(", ")}\n`);
-  options.say(renderCosts(costs, secondsSince(started)));
-  return failed;
+  return ended;
 }
 
 const secondsSince = (start: number): number => (performance.now() - start) / 1000;
 
-interface Cost {
-  readonly title: string;
+interface Ended extends Outcome {
+  readonly job: Job;
   readonly seconds: number;
-  /** Undefined if the job does not report it, as support/cpu-time.ts does. */
-  readonly cpuSeconds: number | undefined;
 }
 
+/** Undefined if the job does not report it, as support/cpu-time.ts does. */
 function cpuSecondsIn(text: string): number | undefined {
   const found = /^ℹ cpu_seconds ([\d.]+)$/m.exec(text)?.[1];
   return found === undefined ? undefined : Number(found);
@@ -62,8 +76,9 @@ function cpuSecondsIn(text: string): number | undefined {
 const dearestShown = 5;
 
 /** The time of the whole run, and the jobs that would shorten it most. */
-function renderCosts(costs: readonly Cost[], seconds: number): string {
-  const dear = costs.toSorted((a, b) => (b.cpuSeconds ?? b.seconds) - (a.cpuSeconds ?? a.seconds));
+function renderCosts(ended: readonly Ended[], seconds: number): string {
+  const costs = ended.map(({ job, text, seconds }) => ({ title: job.title, seconds, cpuSeconds: cpuSecondsIn(text) }));
+  const dear = costs.sort((a, b) => (b.cpuSeconds ?? b.seconds) - (a.cpuSeconds ?? a.seconds));
   const lines = dear.slice(0, dearestShown).map(({ title, seconds, cpuSeconds }) => {
     const cpu = cpuSeconds === undefined ? "" : `, ${cpuSeconds.toFixed(1)} s of CPU`;
     return `  ${title}: ${seconds.toFixed(1)} s${cpu}\n`;
@@ -71,14 +86,14 @@ function renderCosts(costs: readonly Cost[], seconds: number): string {
   return `took ${seconds.toFixed(1)} s; the dearest:\n${lines.join("")}`;
 }
 
-async function report(job: Job, options: JobOptions): Promise<Outcome & { readonly seconds: number }> {
+async function report(job: Job, options: JobOptions): Promise<Ended> {
   const started = performance.now();
   const outcome = await run(job, options);
   const seconds = secondsSince(started);
   options.say(`${outcome.passed ? "✔" : "✖"} ${job.title} (${seconds.toFixed(1)} s)\n`);
   if (outcome.passed) for (const [line] of outcome.text.matchAll(skippedLines)) options.say(`${line}\n`);
   else options.say(`${outcome.text}\n`);
-  return { ...outcome, seconds };
+  return { ...outcome, job, seconds };
 }
 const skippedLines = /^\s*﹣.*$/gm;
 
@@ -106,8 +121,12 @@ async function run({ command, args }: Job, { cwd, timeoutMs }: JobOptions): Prom
 }
 
 /** Adds up the summary lines of Node's test runs. */
-function count(totals: Map<string, number>, text: string): void {
-  for (const [, name = "", number] of text.matchAll(/^ℹ (tests|pass|fail|cancelled|skipped) (\d+)$/gm)) {
-    totals.set(name, (totals.get(name) ?? 0) + Number(number));
+function renderCounts(ended: readonly Ended[]): string {
+  const totals = new Map<string, number>();
+  for (const { text } of ended) {
+    for (const [, name = "", number] of text.matchAll(/^ℹ (tests|pass|fail|cancelled|skipped) (\d+)$/gm)) {
+      totals.set(name, (totals.get(name) ?? 0) + Number(number));
+    }
   }
+  return [...totals].map(([name, number]) => `${name} ${number}`).join(", ");
 }

@@ -1,8 +1,10 @@
+import { dropDisabledFields } from "#api/core/pod/pod-prepare.ts";
 import {
   containerColumns,
   validateCounts,
   validateSelectorAndTemplate,
   warnOfName,
+  warnOfTemplate,
 } from "#api/core/pod/pod-template-rules.ts";
 import { PodTemplateSpec } from "#api/core/pod-template.ts";
 import { ageColumn, column, wide } from "#api/meta/columns.ts";
@@ -86,7 +88,9 @@ export const Deployment = defineResource("apps/v1.Deployment", fields, {
     wide(column("Selector", "Selects the pods of the deployment.", ({ spec }) => formatLabelSelector(spec.selector))),
   ],
 
-  prepareForUpdate({ metadata }, old) {
+  prepareForCreate: ({ spec }) => dropDisabledFields(spec.template.spec, undefined),
+  prepareForUpdate({ metadata, spec }, old) {
+    dropDisabledFields(spec.template.spec, old.spec.template.spec);
     // Rollouts look at annotations too, so a change of them counts.
     if (!equal(metadata.annotations ?? {}, old.metadata.annotations ?? {})) {
       metadata.generation = (old.metadata.generation ?? 0) + 1;
@@ -98,7 +102,10 @@ export const Deployment = defineResource("apps/v1.Deployment", fields, {
   },
   validate: validateDeployment,
   validateStatusUpdate,
-  warnings: warnOfName,
+  warnings(at, old) {
+    warnOfName(at, old);
+    warnOfTemplate(at, old, at.field("spec").field("template"));
+  },
 });
 
 function validateDeployment(deployment: Cursor<Deployment>): void {

@@ -1,9 +1,11 @@
+import { dropDisabledFields } from "#api/core/pod/pod-prepare.ts";
 import {
   containerColumns,
   replicaColumns,
   validateCounts,
   validateSelectorAndTemplate,
   warnOfName,
+  warnOfTemplate,
 } from "#api/core/pod/pod-template-rules.ts";
 import { PodTemplateSpec } from "#api/core/pod-template.ts";
 import { ageColumn, column, wide } from "#api/meta/columns.ts";
@@ -56,8 +58,13 @@ export const ReplicaSet = defineResource("apps/v1.ReplicaSet", fields, {
   ],
   indexes: { orphan: orphanIndex },
 
+  prepareForCreate: ({ spec }) => dropDisabledFields(spec.template.spec, undefined),
+  prepareForUpdate: ({ spec }, old) => dropDisabledFields(spec.template.spec, old.spec.template.spec),
   validate: (at) => validateSelectorAndTemplate(at.field("spec")),
   validateStatusUpdate: (at) =>
     validateCounts(at.field("status"), ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"]),
-  warnings: warnOfName,
+  warnings(at, old) {
+    warnOfName(at, old);
+    warnOfTemplate(at, old, at.field("spec").field("template"));
+  },
 });

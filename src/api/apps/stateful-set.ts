@@ -1,6 +1,5 @@
 import { dropDisabledFields } from "#api/core/pod/pod-prepare.ts";
-import { containerColumns, validateCounts } from "#api/core/pod/pod-template-rules.ts";
-import { warnOfSpec } from "#api/core/pod/pod-warnings.ts";
+import { containerColumns, validateCounts, warnOfTemplate } from "#api/core/pod/pod-template-rules.ts";
 import { warnOfFraction } from "#api/core/volume/volume-warnings.ts";
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
@@ -89,7 +88,7 @@ function validateStatusUpdate(set: Cursor<SentSet>, { status: old }: SentSet): v
 
 function warnings(set: Cursor<SentSet>, old: SentSet | undefined): void {
   const at = set.field("spec");
-  if (!old || set.value.metadata.generation !== old.metadata.generation) warnOfSpec(at.field("template"));
+  warnOfTemplate(set, old, at.field("template"));
   at.each("volumeClaimTemplates", (claim) => {
     // Upstream's paths, which are not those of the fields.
     const place = (old ? claim.under("Spec") : claim).under("resources");

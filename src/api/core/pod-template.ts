@@ -4,7 +4,9 @@ import { ObjectMeta } from "#api/meta/object-meta.ts";
 import { embedded } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { defineResource, type NamespacedObject } from "../resource.ts";
+import { dropDisabledFields } from "./pod/pod-prepare.ts";
 import { PodSpec } from "./pod/pod-spec.ts";
+import { warnOfSpec } from "./pod/pod-warnings.ts";
 import { validatePodTemplate } from "./pod/validate/validate-pod.ts";
 
 const object = inPackage("core/v1");
@@ -35,5 +37,10 @@ export const PodTemplate = defineResource("v1.PodTemplate", fields, {
     column("Pod Labels", "Labels of the pod.", ({ template }) => formatLabels(template.metadata.labels) || "<none>"),
   ],
 
+  prepareForCreate: ({ template }) => dropDisabledFields(template.spec, undefined),
+  prepareForUpdate: ({ template }, old) => dropDisabledFields(template.spec, old.template.spec),
   validate: (at) => validatePodTemplate(at.field("template")),
+  warnings(at, old) {
+    if (!old || at.value.metadata.generation !== old.metadata.generation) warnOfSpec(at.field("template"));
+  },
 });

@@ -6,12 +6,14 @@ import { defaulted, nullable, optional, present, stated } from "#schema/fields.t
 import { inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey, map, string } from "#schema/types.ts";
 import { defineResource, type NamespacedObject } from "../resource.ts";
+import { dropDisabledFields } from "./pod/pod-prepare.ts";
 import {
   containerColumns,
   replicaColumns,
   validateCounts,
   validateLastingTemplate,
   warnOfName,
+  warnOfTemplate,
 } from "./pod/pod-template-rules.ts";
 import { PodTemplateSpec } from "./pod-template.ts";
 
@@ -64,6 +66,8 @@ export const ReplicationController = defineResource("v1.ReplicationController", 
     if (Object.keys(spec.selector ?? {}).length === 0) spec.selector = { ...labels };
     if (Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = { ...labels };
   },
+  prepareForCreate: ({ spec }) => dropDisabledOf(spec.template, undefined),
+  prepareForUpdate: ({ spec }, old) => dropDisabledOf(spec.template, old.spec.template),
   validate(controller) {
     const at = controller.field("spec");
     const { selector = {} } = at.value;
@@ -77,5 +81,12 @@ export const ReplicationController = defineResource("v1.ReplicationController", 
   },
   validateStatusUpdate: (at) =>
     validateCounts(at.field("status"), ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"]),
-  warnings: warnOfName,
+  warnings(at, old) {
+    warnOfName(at, old);
+    at.field("spec").on("template", (template) => warnOfTemplate(at, old, template));
+  },
 });
+
+function dropDisabledOf(template: PodTemplateSpec | undefined, old: PodTemplateSpec | undefined): void {
+  if (template) dropDisabledFields(template.spec, old?.spec);
+}

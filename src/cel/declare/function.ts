@@ -46,6 +46,8 @@ export interface LiteralCheck {
   readonly isMember: boolean;
   /** What is wrong with the literal. */
   check(value: Value): string | undefined;
+  /** How much work the check is; nothing if it is left out. */
+  workFor?(value: Value): number;
 }
 
 /** Functions, macros and types that belong together. */

@@ -1,3 +1,5 @@
+import { decoded } from "../values/decoded.ts";
+
 /** Ends an evaluation that cost too much. It is thrown, not returned, so that no operator can absorb it. */
 export class CostExceeded extends Error {
   constructor() {
@@ -16,9 +18,12 @@ export class Meter {
   cost = 0;
   #work = 0;
   readonly limit: number;
+  readonly #mostDecoded: number;
 
   constructor(limit: number) {
     this.limit = limit;
+    decoded.forget();
+    this.#mostDecoded = decoded.characters + limit * sizePerUnit;
   }
 
   /** All work so far. */
@@ -28,7 +33,7 @@ export class Meter {
 
   spend(cost: number): void {
     this.cost += cost;
-    if (this.cost > this.limit) throw new CostExceeded();
+    if (this.cost > this.limit || decoded.characters > this.#mostDecoded) throw new CostExceeded();
   }
 
   work(units: number): void {

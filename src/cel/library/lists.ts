@@ -35,13 +35,15 @@ const list = listType(typeParameter("T"));
 const comparable = [boolType, bytesType, doubleType, durationType, intType, stringType, timestampType, uintType];
 const callCost = 1;
 const listCost = 10;
+/** Units of work to copy an item. */
+const itemWork = 3;
 
 function slice(meter: Meter, items: ListValue, start: Integer, end: Integer): Value {
   const what = `cannot slice(${start}, ${end})`;
   if (start < 0 || end < 0) return new CelError(`${what}, negative indexes not supported`);
   if (start > end) return new CelError(`${what}, start index must be less than or equal to end index`);
   if (items.length < end) return new CelError(`${what}, list is length ${items.length}`);
-  meter.work(Number(end) - Number(start));
+  meter.work(itemWork * (Number(end) - Number(start)));
   const part: Value[] = [];
   for (let index = Number(start); index < end; index++) part.push(items.at(index));
   return new ArrayList(part);
@@ -52,7 +54,7 @@ function flatten(meter: Meter, items: ListValue, depth: Integer): Value {
   const flat: Value[] = [];
   const visit = (part: ListValue, level: number): void => {
     for (const item of part) {
-      meter.work(1);
+      meter.work(itemWork);
       if (item instanceof ListValue && level > 0) visit(item, level - 1);
       else flat.push(item);
     }
@@ -105,7 +107,7 @@ function range(meter: Meter, count: Integer): Value {
 }
 
 function reverse(meter: Meter, items: ListValue): Value {
-  meter.work(items.length);
+  meter.work(itemWork * items.length);
   return new ArrayList([...items].reverse());
 }
 

@@ -9,7 +9,7 @@ import { CelError, isError } from "../values/value.ts";
 import { matching } from "./costs.ts";
 
 /** Units of work for each step of a pattern that is compiled, and for each step of a match. */
-const compileWork = 100;
+const compileWork = 125;
 const matchWork = 0.4;
 
 /** A compiled pattern. Patterns that are made while an expression runs are paid for by `meter`. */
@@ -36,11 +36,7 @@ const matches: Evaluate = (meter, text, source) => {
 };
 
 /** A literal that would fail each time the expression runs. */
-export function literalCheck(
-  functionName: string,
-  isMember: boolean,
-  isValid: (text: string) => boolean,
-): LiteralCheck {
+function literalCheck(functionName: string, isMember: boolean, isValid: (text: string) => boolean): LiteralCheck {
   return {
     functionName,
     isMember,
@@ -49,7 +45,13 @@ export function literalCheck(
   };
 }
 
-export const isPattern = (text: string): boolean => !isError(compilePattern(text));
+/** The same for a pattern, which takes long to compile if it is large. */
+export const patternCheck = (functionName: string): LiteralCheck => ({
+  ...literalCheck(functionName, true, isPattern),
+  workFor: (value) => (typeof value === "string" ? sizeOf(value) : 0),
+});
+
+const isPattern = (text: string): boolean => !isError(compilePattern(text));
 
 export const patternLibrary: Library = {
   functions: [
@@ -69,6 +71,6 @@ export const literalLibrary: Library = {
   literalChecks: [
     literalCheck("duration", false, (text) => parseDuration(text) !== undefined),
     literalCheck("timestamp", false, (text) => parseTimestamp(text) !== undefined),
-    literalCheck("matches", true, isPattern),
+    patternCheck("matches"),
   ],
 };

@@ -10,11 +10,14 @@ import { contains } from "./operators.ts";
 
 const list = listType(typeParameter("T"));
 
+/** Units of work to put one value into a set. */
+const itemWork = 20;
+
 /** Whether values are in a list. Plain ones are looked up, so that two long lists do not take the square of their length. */
 function membershipOf(meter: Meter, items: ListValue): (value: Value) => boolean {
   const keys = new Set<Key>();
   for (const item of items) {
-    meter.work(1);
+    meter.work(itemWork);
     const key = keyOf(item);
     if (key !== undefined) keys.add(key);
   }

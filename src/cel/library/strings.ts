@@ -60,7 +60,7 @@ function places(meter: Meter, text: string, part: string, most: number): number[
   const step = (at: number): number => ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
   let at = part === "" ? 0 : text.indexOf(part);
   while (at >= 0 && at <= text.length && found.length < most) {
-    meter.work(2);
+    meter.work(5);
     found.push(at);
     at = part === "" ? at + step(at) : text.indexOf(part, at + part.length);
   }
@@ -101,7 +101,7 @@ function splitCharacters(meter: Meter, text: string, most: number): Value {
 }
 
 /** Joining a text takes as long as writing so many characters. */
-const joinedPart = 48;
+const joinedPart = 100;
 
 function join(meter: Meter, list: ListValue, separator: string): Value {
   const parts: string[] = [];
@@ -132,6 +132,21 @@ function quote(meter: Meter, text: string): Value {
   meter.allocate(2 * text.length);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to escape
   return `"${text.toWellFormed().replace(/[\x07-\r\\"]/g, (character) => escapes[character] ?? character)}"`;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
+const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text);
+
+function lowerAscii(meter: Meter, text: string): string {
+  if (isAscii(text)) return text.toLowerCase();
+  meter.work(text.length);
+  return text.replace(/[A-Z]+/g, (part) => part.toLowerCase());
+}
+
+function upperAscii(meter: Meter, text: string): string {
+  if (isAscii(text)) return text.toUpperCase();
+  meter.work(text.length);
+  return text.replace(/[a-z]+/g, (part) => part.toUpperCase());
 }
 
 /** White space as Go trims it. */
@@ -216,24 +231,8 @@ const functions: readonly FunctionDeclaration[] = [
       onText((_, text, part: string, at: Integer) => lastIndexOf(text, part, at)),
     ),
   ),
-  declare(
-    "lowerAscii",
-    memberOverload(
-      "string_lower_ascii",
-      [s],
-      s,
-      onText((_, text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
-    ),
-  ),
-  declare(
-    "upperAscii",
-    memberOverload(
-      "string_upper_ascii",
-      [s],
-      s,
-      onText((_, text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
-    ),
-  ),
+  declare("lowerAscii", memberOverload("string_lower_ascii", [s], s, onText(lowerAscii))),
+  declare("upperAscii", memberOverload("string_upper_ascii", [s], s, onText(upperAscii))),
   declare(
     "replace",
     memberOverload(

@@ -28,9 +28,15 @@ function copyOf(map: MapValue): Map<Key, Entry> {
   return content;
 }
 
-const insertOne: Evaluate = (_, map, key, value) => insert(map as MapValue, [{ key, value } as Entry]);
+/** Units of work to add an entry to a map. */
+const entryWork = 60;
+
+const insertOne: Evaluate = (meter, map, key, value) => {
+  meter.work(entryWork);
+  return insert(map as MapValue, [{ key, value } as Entry]);
+};
 const insertAll: Evaluate = (meter, map, more) => {
-  meter.work((more as MapValue).size);
+  meter.work(entryWork * (more as MapValue).size);
   return insert(map as MapValue, (more as MapValue).entries());
 };
 

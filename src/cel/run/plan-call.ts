@@ -1,4 +1,5 @@
-import type { FunctionDeclaration, Overload } from "../declare/function.ts";
+import type { Evaluate, FunctionDeclaration, Overload } from "../declare/function.ts";
+import type { Meter } from "../declare/meter.ts";
 import { type CallNode, type Node, qualifiedName } from "../syntax/ast.ts";
 import type { Type } from "../types/type.ts";
 import { isOfType, typeOf } from "../values/type-of.ts";
@@ -79,8 +80,8 @@ interface Call {
   /** What the call cost, if that depends on its arguments. */
   readonly cost?: ((args: readonly Value[], result: Value) => number) | undefined;
   readonly isPaidFirst: boolean;
-  /** The only overload, if the types leave no doubt. */
-  readonly direct?: Overload | undefined;
+  /** Of the only overload, if the types leave no doubt. */
+  readonly direct?: Evaluate | undefined;
 }
 
 function createCall(
@@ -97,7 +98,8 @@ function createCall(
     ? (args: readonly Value[], result: Value) => byName(id, args, result) ?? only?.cost?.(args, result) ?? 1
     : only?.cost?.bind(only);
   if (only?.parameters.every((parameter, index) => isCertain(types[index], parameter))) {
-    return { direct: only, cost, isPaidFirst, invoke: (frame, args) => only.evaluate(frame, ...args) };
+    const evaluate = only.parameters.some(isText) ? payingForTexts(only.evaluate) : only.evaluate;
+    return { direct: evaluate, cost, isPaidFirst, invoke: (frame, args) => evaluate(frame, ...args) };
   }
   return { cost, isPaidFirst, invoke: (frame, args) => dispatch(name, overloads, frame, args) };
 }
@@ -108,7 +110,25 @@ function isCertain(type: Type | undefined, parameter: Type): boolean {
   return type !== undefined && type.kind === parameter.kind;
 }
 
+const isText = ({ kind }: Type): boolean => kind === "string" || kind === "bytes";
+/** Shorter texts are covered by what every call costs. */
+const freeLength = 1000;
+
+/** Reading a long text is work, also for functions that cost one unit however long it is. */
+function payForText(frame: Meter, value: Value): void {
+  if ((typeof value === "string" || value instanceof Uint8Array) && value.length > freeLength)
+    frame.allocate(value.length);
+}
+
+const payingForTexts =
+  (evaluate: Evaluate): Evaluate =>
+  (meter, ...args) => {
+    for (const value of args) payForText(meter, value);
+    return evaluate(meter, ...args);
+  };
+
 function dispatch(name: string, overloads: readonly Overload[], frame: Frame, args: readonly Value[]): Value {
+  for (const value of args) payForText(frame, value);
   for (const overload of overloads) {
     if (overload.parameters.every((type, index) => isOfType(args[index] as Value, type))) {
       return overload.evaluate(frame, ...args);
@@ -120,7 +140,7 @@ function dispatch(name: string, overloads: readonly Overload[], frame: Frame, ar
 
 function applyCall(call: Call, args: readonly Plan[]): Plan {
   const [first, second] = args;
-  const direct = call.cost ? undefined : call.direct?.evaluate;
+  const direct = call.cost ? undefined : call.direct;
   if (direct && first && args.length === 1) return planUnary(direct, first);
   if (direct && first && second && args.length === 2) return planBinary(direct, first, second);
   return {
@@ -131,7 +151,7 @@ function applyCall(call: Call, args: readonly Plan[]): Plan {
   };
 }
 
-function planUnary(evaluate: Overload["evaluate"], { flat, run }: Plan): Plan {
+function planUnary(evaluate: Evaluate, { flat, run }: Plan): Plan {
   const argument = flat?.run ?? run;
   const applied: Run = (frame) => {
     const value = argument(frame);
@@ -147,7 +167,7 @@ function planUnary(evaluate: Overload["evaluate"], { flat, run }: Plan): Plan {
 }
 
 /** Most comparisons are with a constant, which neither has to be read nor can be an error. */
-function planBinary(evaluate: Overload["evaluate"], first: Plan, second: Plan): Plan {
+function planBinary(evaluate: Evaluate, first: Plan, second: Plan): Plan {
   const { constant: known } = second;
   if (first.flat && second.flat) {
     const cost = first.flat.cost + second.flat.cost + 1;
@@ -162,7 +182,7 @@ function planBinary(evaluate: Overload["evaluate"], first: Plan, second: Plan): 
   };
 }
 
-function binary(evaluate: Overload["evaluate"], first: Run, second: Run): Run {
+function binary(evaluate: Evaluate, first: Run, second: Run): Run {
   return (frame) => {
     const left = first(frame);
     const right = second(frame);
@@ -172,7 +192,7 @@ function binary(evaluate: Overload["evaluate"], first: Run, second: Run): Run {
   };
 }
 
-function paidBinary(evaluate: Overload["evaluate"], first: Run, second: Run): Run {
+function paidBinary(evaluate: Evaluate, first: Run, second: Run): Run {
   return (frame) => {
     const left = first(frame);
     if (isError(left)) return left;
@@ -181,7 +201,7 @@ function paidBinary(evaluate: Overload["evaluate"], first: Run, second: Run): Ru
   };
 }
 
-function binaryWithConstant(evaluate: Overload["evaluate"], first: Run, right: Value): Run {
+function binaryWithConstant(evaluate: Evaluate, first: Run, right: Value): Run {
   return (frame) => {
     const left = first(frame);
     frame.spend(1);
@@ -189,7 +209,7 @@ function binaryWithConstant(evaluate: Overload["evaluate"], first: Run, right: V
   };
 }
 
-function paidWithConstant(evaluate: Overload["evaluate"], first: Run, right: Value): Run {
+function paidWithConstant(evaluate: Evaluate, first: Run, right: Value): Run {
   return (frame) => {
     const left = first(frame);
     return isError(left) ? left : evaluate(frame, left, right);

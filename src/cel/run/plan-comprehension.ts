@@ -82,7 +82,7 @@ function iterateOne({ first }: Iteration, range: ListValue | MapValue, frame: Fr
     }
     return;
   }
-  for (const { key } of range.entries()) {
+  for (const key of range.keys()) {
     slots[first] = key;
     if (!state.advance(frame)) return;
   }

@@ -30,29 +30,37 @@ function match(pattern: RegExp, source: string, at: number): string | undefined 
   return pattern.exec(source)?.[0];
 }
 
-/** Cuts a source into tokens. What is no token is reported and skipped. */
-export function tokenize(source: string): { tokens: Token[]; issues: Issue[] } {
-  const tokens: Token[] = [];
-  const issues: Issue[] = [];
-  let at = 0;
-  while (at < source.length) {
-    const skipped = match(space, source, at);
-    if (skipped) {
-      at += skipped.length;
-      continue;
-    }
-    const token = tokenAt(source, at);
-    if (token) {
-      tokens.push(token);
-      at += token.text.length;
-      continue;
-    }
-    const unknown = unrecognized(source, at);
-    issues.push({ offset: at, message: `Syntax error: token recognition error at: '${unknown}'` });
-    at += unknown.length;
+/** As many as cel-go reports of one source. */
+const maxIssues = 100;
+
+/** Cuts a source into tokens, each when it is asked for. What is no token is reported and skipped. */
+export class Lexer {
+  readonly issues: Issue[] = [];
+  readonly #source: string;
+  #at = 0;
+
+  constructor(source: string) {
+    this.#source = source;
   }
-  tokens.push({ kind: "end", text: "<EOF>", offset: source.length });
-  return { tokens, issues };
+
+  /** The next token; at the end of the source, or after too many issues, always the same one. */
+  next(): Token {
+    const source = this.#source;
+    while (this.#at < source.length && this.issues.length < maxIssues) {
+      const skipped = match(space, source, this.#at);
+      if (skipped) {
+        this.#at += skipped.length;
+        continue;
+      }
+      const offset = this.#at;
+      const token = tokenAt(source, offset);
+      const text = token?.text ?? unrecognized(source, offset);
+      this.#at += text.length;
+      if (token) return token;
+      this.issues.push({ offset, message: `Syntax error: token recognition error at: '${text}'` });
+    }
+    return { kind: "end", text: "<EOF>", offset: source.length };
+  }
 }
 
 function tokenAt(source: string, offset: number): Token | undefined {

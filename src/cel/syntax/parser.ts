@@ -1,6 +1,6 @@
 import { isError, type Value } from "../values/value.ts";
 import { type CallNode, copyNode, type FieldEntry, type ListNode, type MapEntry, type Node } from "./ast.ts";
-import { type Token, tokenize } from "./lexer.ts";
+import { Lexer, type Token } from "./lexer.ts";
 import { bytesLiteral, numberLiteral, stringLiteral } from "./literals.ts";
 import { type Builder, type Macro, macroKey } from "./macro.ts";
 import type { Issue } from "./source.ts";
@@ -28,12 +28,12 @@ export function parse(source: string, macros: readonly Macro[], limits: SyntaxLi
     const message = `expression code point size exceeds limit: size: ${source.length}, limit ${limits.maxSize}`;
     return { issues: [{ offset: -1, message }] };
   }
-  const { tokens, issues } = tokenize(source);
-  if (issues.length > 0) return { issues };
+  const lexer = new Lexer(source);
   try {
-    return { node: new Parser(tokens, macros, limits).parse(), issues: [] };
+    const node = new Parser(lexer, macros, limits).parse();
+    return lexer.issues.length > 0 ? { issues: lexer.issues } : { node, issues: [] };
   } catch (error) {
-    if (error instanceof ParseFailure) return { issues: [error.issue] };
+    if (error instanceof ParseFailure) return { issues: lexer.issues.length > 0 ? lexer.issues : [error.issue] };
     throw error;
   }
 }
@@ -68,8 +68,8 @@ class Parser {
   readonly #depth: Record<Rule, number> = { expr: 0, relation: 0, calc: 0, member: 0 };
   #nodes = 0;
 
-  constructor(tokens: readonly Token[], macros: readonly Macro[], limits: SyntaxLimits) {
-    this.#tokens = new TokenStream(tokens);
+  constructor(lexer: Lexer, macros: readonly Macro[], limits: SyntaxLimits) {
+    this.#tokens = new TokenStream(lexer);
     this.#limits = limits;
     for (const macro of macros) this.#macros.set(macroKey(macro.name, macro.argumentCount, macro.isMember), macro);
   }
@@ -273,15 +273,17 @@ class Parser {
   /** The name of a struct literal `a.b.C{`, whose tokens it then takes up to the brace. */
   #structName(first: string): string | undefined {
     let ahead = 0;
-    const parts = [first];
     while (this.#tokens.peek(ahead).text === "." && this.#tokens.peek(ahead + 1).kind === "identifier") {
-      parts.push(this.#tokens.peek(ahead + 1).text);
       ahead += 2;
+      // A longer path is refused anyway.
+      if (ahead > 2 * this.#limits.maxDepth) return undefined;
     }
     const open = this.#tokens.peek(ahead);
     if (open.kind !== "symbol" || open.text !== "{") return undefined;
+    let name = first;
+    for (let at = 0; at < ahead; at++) name += this.#tokens.peek(at).text;
     this.#tokens.skip(ahead);
-    return parts.join(".");
+    return name;
   }
 
   #arguments(): Node[] {

@@ -6,6 +6,8 @@ export interface Issue {
 
 /** More issues than this say nothing new. */
 const maxIssues = 100;
+/** Every issue repeats its line. This is for the text of all of them, so that a short expression does not become a huge answer. */
+const maxCharacters = 32_768;
 const maxSnippetLength = 16384;
 
 /** The issues of one expression as text, each with its line and a mark below the place. */
@@ -17,9 +19,15 @@ export function renderIssues(source: string, issues: readonly Issue[]): string {
     starts.push(start);
     start += line.length + 1;
   }
-  const shown = [...issues].sort((a, b) => a.offset - b.offset).slice(0, maxIssues);
-  const texts = shown.map((issue) => renderIssue(issue, lines, starts));
-  if (issues.length > maxIssues) texts.push(`${issues.length - maxIssues} more errors were truncated`);
+  const texts: string[] = [];
+  let left = maxCharacters;
+  for (const issue of [...issues].sort((a, b) => a.offset - b.offset).slice(0, maxIssues)) {
+    const text = renderIssue(issue, lines, starts);
+    left -= text.length;
+    if (left < 0 && texts.length > 0) break;
+    texts.push(text);
+  }
+  if (issues.length > texts.length) texts.push(`${issues.length - texts.length} more errors were truncated`);
   return texts.join("\n");
 }
 

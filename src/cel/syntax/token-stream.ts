@@ -1,4 +1,4 @@
-import type { Token } from "./lexer.ts";
+import type { Lexer, Token } from "./lexer.ts";
 import type { Issue } from "./source.ts";
 
 /** Ends the parse: the first error is the one that helps. */
@@ -14,17 +14,24 @@ export function fail(offset: number, message: string): never {
   throw new ParseFailure(offset, message);
 }
 
-/** The tokens of a source, and the place that the parser has reached. */
+/** The tokens of a source, and the place that the parser has reached. It reads no further than the parser looks. */
 export class TokenStream {
-  readonly #tokens: readonly Token[];
+  readonly #lexer: Lexer;
+  readonly #tokens: Token[] = [];
   #at = 0;
 
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens;
+  constructor(lexer: Lexer) {
+    this.#lexer = lexer;
   }
 
   peek(ahead = 0): Token {
-    return this.#tokens[this.#at + ahead] ?? { kind: "end", text: "<EOF>", offset: 0 };
+    const wanted = this.#at + ahead;
+    while (this.#tokens.length < wanted) this.#tokens.push(this.#lexer.next());
+    const known = this.#tokens[wanted];
+    if (known) return known;
+    const token = this.#lexer.next();
+    this.#tokens.push(token);
+    return token;
   }
 
   next(): Token {

@@ -1,4 +1,5 @@
 import type { Type } from "../types/type.ts";
+import { decoded } from "./decoded.ts";
 import { normalize } from "./integer.ts";
 import { Double, type Integer, Uint, type Value } from "./value.ts";
 
@@ -146,6 +147,10 @@ export abstract class MapValue {
   abstract get(key: Value): Value | undefined;
   abstract entries(): Iterable<Entry>;
 
+  *keys(): Iterable<Value> {
+    for (const { key } of this.entries()) yield key;
+  }
+
   has(key: Value): boolean {
     return this.get(key) !== undefined;
   }
@@ -181,7 +186,7 @@ export class DataMap extends MapValue {
     this.#convert = convert;
   }
   get size(): number {
-    if (this.#size < 0) this.#size = Object.keys(this.#data).length;
+    if (this.#size < 0) this.#size = decoded.keysOf(this.#data).length;
     return this.#size;
   }
   get(key: Value): Value | undefined {
@@ -189,7 +194,10 @@ export class DataMap extends MapValue {
     return this.#convert(this.#data[key]);
   }
   *entries(): Iterable<Entry> {
-    for (const key of Object.keys(this.#data)) yield { key, value: this.#convert(this.#data[key]) };
+    for (const key of decoded.keysOf(this.#data)) yield { key, value: this.#convert(this.#data[key]) };
+  }
+  override keys(): Iterable<Value> {
+    return decoded.keysOf(this.#data);
   }
 }
 

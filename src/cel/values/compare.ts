@@ -1,6 +1,7 @@
 import { sameType } from "../types/type.ts";
 import { ListValue, MapValue, ObjectValue } from "./collections.ts";
 import { compareIntegers, compareWithDouble, isInteger } from "./integer.ts";
+import { isSimple } from "./text.ts";
 import {
   CelError,
   Double,
@@ -115,6 +116,7 @@ export function compare(a: Value, b: Value): number | CelError {
 /** By code points. JavaScript compares code units, which puts surrogates before some other characters. */
 export function compareStrings(a: string, b: string): number {
   if (a === b) return 0;
+  if (isSimple(a) && isSimple(b)) return a < b ? -1 : 1;
   const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index++) {
     const [left, right] = [a.charCodeAt(index), b.charCodeAt(index)];

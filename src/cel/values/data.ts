@@ -1,5 +1,6 @@
 import { dynType, elementOf, type Type } from "../types/type.ts";
 import { type Convert, DataList, DataMap, ObjectValue } from "./collections.ts";
+import { decoded } from "./decoded.ts";
 import { parseDuration } from "./duration.ts";
 import { intFromNumber } from "./integer.ts";
 import { parseTimestamp } from "./timestamp.ts";
@@ -42,7 +43,7 @@ function converterByKind(type: Type): (data: unknown) => Value | undefined {
     case "double":
       return (data) => (typeof data === "number" ? new Double(data) : undefined);
     case "bytes":
-      return (data) => (typeof data === "string" ? Buffer.from(data, "base64") : undefined);
+      return (data) => (typeof data === "string" ? decode(data) : undefined);
     case "timestamp":
       return (data) => (typeof data === "string" ? parseTimestamp(data) : undefined);
     case "duration":
@@ -60,6 +61,11 @@ function converterByKind(type: Type): (data: unknown) => Value | undefined {
     default:
       return anyValue;
   }
+}
+
+function decode(text: string): Uint8Array {
+  decoded.characters += text.length;
+  return Buffer.from(text, "base64");
 }
 
 /** A type may contain itself, so the converter of its parts is looked up when it is needed. */

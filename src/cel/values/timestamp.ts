@@ -65,7 +65,7 @@ export function localDate({ seconds }: Timestamp, zone: string | undefined): Dat
 /** Units of work for the time in a zone: names take long to look up, and unknown ones longest. */
 export function zoneWork(zone: string): number {
   if (zone === "" || zone === "UTC" || zone.includes(":")) return 1;
-  return formatters.has(zone) ? 500 : 5000;
+  return formatters.has(zone) ? 1000 : 20_000;
 }
 
 const formatters = new Map<string, Intl.DateTimeFormat>();

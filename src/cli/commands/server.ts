@@ -1,5 +1,5 @@
 import path from "node:path";
-import { startControlPlane } from "#cluster/control-plane.ts";
+import { type ControlPlane, startControlPlane } from "#cluster/control-plane.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
@@ -21,6 +21,13 @@ export const flags = {
     default: "sqlite",
     help: "sqlite, or memory, which is lost when the process ends",
   },
+  nodes: {
+    type: "string",
+    value: "N",
+    default: "0",
+    help: "how many simulated nodes there are: their pods become ready without running",
+  },
+  "nodes-file": { type: "string", value: "FILE", help: "YAML with their capacity, labels, zones, taints and delays" },
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -45,7 +52,9 @@ export async function run(args: readonly string[]): Promise<number> {
   if (store === "memory" && values["etcd-servers"])
     throw new UserError("--store memory and --etcd-servers exclude each other: choose one");
   const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
+  const nodes = wholeNumber(values.nodes, "nodes", { min: 0, max: maxNodes });
   const options = await serverOptions(values);
+  const simulation = await simulationOf(nodes, values["nodes-file"]);
   const writer = values["log-file"] ? openLogFile(path.resolve(values["log-file"])) : writeStandardError;
   const log = limitedLog(writer, { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const signal = shutdownSignal();
@@ -64,9 +73,25 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   process.stdout.write(`orlop: serving ${plane.url}\norlop: export KUBECONFIG=${plane.kubeconfigPath}\n`);
   try {
-    await runTogether(signal, [(ended) => plane.run(ended), (ended) => giveBackMemory({ clock: systemClock }, ended)]);
+    await runTogether(signal, [
+      (ended) => plane.run(ended),
+      (ended) => giveBackMemory({ clock: systemClock }, ended),
+      ...(simulation?.(plane, { clock: systemClock, log, random: systemRandom }) ?? []),
+    ]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   }
   return 0;
+}
+
+const maxNodes = 32_768;
+
+/** Loaded only if there are such nodes. The file is read before anything starts. */
+async function simulationOf(count: number, file: string | undefined) {
+  if (count === 0 && file) throw new UserError("--nodes-file is about simulated nodes: add --nodes N");
+  if (count === 0) return undefined;
+  const { readSimulation, simulatedNodeTasks } = await import("#cluster/simulated/server-nodes.ts");
+  const simulation = file ? await readSimulation(path.resolve(file)) : {};
+  return (plane: ControlPlane, deps: Omit<Parameters<typeof simulatedNodeTasks>[2], "simulation">) =>
+    simulatedNodeTasks(plane, count, { ...deps, simulation });
 }

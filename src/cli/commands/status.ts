@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { Node } from "#api/core/node.ts";
@@ -9,7 +10,7 @@ import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { parseFlags, refuseArguments } from "../command.ts";
 import { program } from "../program.ts";
-import { defaultDataDir, runningCluster } from "../running.ts";
+import { type ClusterRecord, defaultDataDir, runningCluster } from "../running.ts";
 
 export const flags = {
   "data-dir": { type: "string", value: "DIR", default: defaultDataDir, help: "the cluster's data directory" },
@@ -22,16 +23,23 @@ export async function run(args: readonly string[]): Promise<number> {
   refuseArguments("status", positionals, "--data-dir DIR");
   const dataDir = path.resolve(values["data-dir"]);
   const running = await runningCluster(dataDir);
-  if (!running) {
-    say(`no cluster is running in ${dataDir}: \`${program} up\` starts one`);
+  const file = path.join(dataDir, "kubeconfig");
+  const none = `no cluster is running in ${dataDir}: \`${program} up\` starts one`;
+  if (!running && !existsSync(file)) {
+    say(none);
     return 1;
   }
-  const { url, pid, startedAt } = running;
-  say(`${url}  process ${pid}, since ${startedAt}, ${await residentMiB(pid)} MiB resident, data in ${dataDir}`);
-  const kubeconfig = await loadKubeconfig({ path: path.join(dataDir, "kubeconfig"), env: {} });
-  const { config } = await resolveContext(kubeconfig, {});
+  const { config } = await resolveContext(await loadKubeconfig({ path: file, env: {} }), {});
   await using client = httpClient(config, { clock: systemClock, log: silentLog });
-  const [nodes, pods] = await Promise.all([client.list(Node), client.list(Pod)]);
+  // A server that runs without `up` leaves no record, but it answers.
+  const lists = Promise.all([client.list(Node), client.list(Pod)]);
+  const found = await (running ? lists : lists.catch(() => undefined));
+  if (!found) {
+    say(none);
+    return 1;
+  }
+  const [nodes, pods] = found;
+  say(running ? await described(running, dataDir) : `${config.server}  a server without \`up\`, data in ${dataDir}`);
   for (const { metadata, status } of nodes.items) {
     const state = isConditionTrue(status?.conditions, "Ready") ? "Ready" : "NotReady";
     const count = pods.items.filter(({ spec }) => spec.nodeName === metadata.name).length;
@@ -41,6 +49,9 @@ export async function run(args: readonly string[]): Promise<number> {
   say(`pods ${[...phases].map(([phase, { length }]) => `${length} ${phase}`).join(", ") || "none"}`);
   return 0;
 }
+
+const described = async ({ url, pid, startedAt }: ClusterRecord, dataDir: string): Promise<string> =>
+  `${url}  process ${pid}, since ${startedAt}, ${await residentMiB(pid)} MiB resident, data in ${dataDir}`;
 
 async function residentMiB(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");

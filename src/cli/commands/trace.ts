@@ -30,8 +30,9 @@ export async function run(args: readonly string[]): Promise<number> {
   }
   if (answer.hops.length === 0) {
     const where = resource.scope === "Namespaced" ? ` in namespace ${namespace}` : "";
+    const which = values.trace ? `no trace ${JSON.stringify(values.trace)}` : "no trace";
     throw new UserError(
-      `no trace of ${resource.singular}/${name}${where}: the server keeps only the newest hops, and loses them when it restarts`,
+      `${which} of ${resource.singular}/${name}${where}: the server keeps only the newest hops, and loses them when it restarts`,
     );
   }
   const width = process.stdout.columns ?? defaultWidth;

@@ -1,20 +1,16 @@
-import { readFileSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import { nodeNames } from "#cluster/node-names.ts";
-import { systemClock } from "#lib/async/clock.ts";
-import { shutdownSignal } from "#lib/async/tasks.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
-import { isRunning, startDaemon } from "#lib/process/processes.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
-import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
-import { hasClusterData, logFile } from "../data-dir.ts";
+import { addressRange, checkNodeIp, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import { type IngressValues, ingressFlags, ingressPorts } from "../flags/ingress-flags.ts";
 import { serverFlags, serverOptions } from "../flags/server-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
-import { progressFile, readProgress } from "../progress.ts";
-import { defaultDataDir, isHeldByOther, readRecord, runningCluster } from "../running.ts";
+import { defaultDataDir, runningCluster } from "../running.ts";
+import { startInBackground } from "../start/background.ts";
 import { explainStart } from "../start-faults.ts";
 import { addContext, checkKubeconfig, userKubeconfigPath } from "../user-kubeconfig.ts";
 
@@ -27,8 +23,11 @@ export const flags = {
   },
   port: { type: "string", value: "N", default: "6443", help: "the API server's port, on all addresses" },
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
+  nodes: { type: "string", value: "N", default: "1", help: "how many nodes, each with its own network and containerd" },
+  "node-ip": { type: "string", value: "ADDRESS", help: "the address of the node; default: the machine's first one" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...ingressFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
   ...serverFlags,
@@ -60,7 +59,7 @@ export async function run(args: readonly string[]): Promise<number> {
   await checkMachine(needsOf(values, dataDir));
   await installPackages((text) => say(`orlop: ${text}`));
   await makeDataDir(dataDir, values);
-  const { url } = await startInBackground(args, dataDir);
+  const { url } = await startInBackground("up", args, dataDir);
   greet(await useContext(file, { dataDir, url }), { file, where });
   return 0;
 }
@@ -72,14 +71,23 @@ function requireRoot(): void {
   );
 }
 
-type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr"]: string };
+type Needs = {
+  readonly [flag in "port" | "kubelet-port" | "nodes" | "cluster-cidr" | "service-cidr" | "node-cidr"]: string;
+} & { readonly "node-ip"?: string | undefined };
 
-function checkFlags(values: Needs): void {
+function checkFlags(values: Needs & IngressValues): void {
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
+  ingressPorts(values);
   // DNS gets the tenth address of the service range, and a node's pods get a /24.
   addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
   addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
+  addressRange(values["node-cidr"], "node-cidr", { maxBits: 28 });
+  wholeNumber(values.nodes, "nodes", { min: 1, max: maxNodes });
+  checkNodeIp(values["node-ip"]);
 }
+
+/** A node-cidr of 16 addresses has room for these, besides the first node and both ends of the range. */
+const maxNodes = 13;
 
 /** Which kubeconfig kubectl uses, and the flag that other commands need to find the cluster. */
 interface Access {
@@ -120,75 +128,21 @@ async function makeDataDir(dataDir: string, ports: Parameters<typeof explainStar
   });
 }
 
-function needsOf(values: Needs, dataDir: string) {
+const ranges = ["cluster-cidr", "service-cidr"] as const;
+const rangesOfNodes = [...ranges, "node-cidr"] as const;
+
+function needsOf(values: Needs & IngressValues, dataDir: string) {
+  const ingress = values.ingress ? (["ingress-http-port", "ingress-https-port"] as const) : [];
+  const flags = Number(values.nodes) > 1 ? rangesOfNodes : ranges;
+  const { bridge, nodeBridge } = nodeNames(dataDir);
   return {
-    ports: (["port", "kubelet-port"] as const).map((flag) => ({ flag, port: Number(values[flag]) })),
-    ranges: (["cluster-cidr", "service-cidr"] as const).map((flag) => ({ flag, cidr: values[flag] })),
-    ownLink: nodeNames(dataDir).bridge,
+    ports: (["port", "kubelet-port", ...ingress] as const).map((flag) => ({ flag, port: Number(values[flag]) })),
+    ranges: flags.map((flag) => ({ flag, cidr: values[flag] })),
+    ownLinks: [bridge, nodeBridge],
   };
 }
 
 async function useContext(file: string, { dataDir, url }: { dataDir: string; url: string }): Promise<string> {
   const kubeconfig = await readFile(path.join(dataDir, "kubeconfig"), "utf8");
   return await addContext(file, { kubeconfig, url, answers: isServing });
-}
-
-/** Resolves when the node is ready. A start that fails or is interrupted leaves the machine as it was. */
-async function startInBackground(args: readonly string[], dataDir: string): Promise<{ url: string }> {
-  const isFirst = !(await hasClusterData(dataDir));
-  await rm(progressFile(dataDir), { force: true });
-  const entry = path.resolve(import.meta.dirname, "../../bin/orlop.ts");
-  const log = logFile(dataDir);
-  const interrupted = shutdownSignal();
-  const command = [...process.execArgv, entry, "up", "--foreground", ...args];
-  const { pid } = await startDaemon(process.execPath, command, log);
-  try {
-    await followProgress(dataDir, { pid, log, interrupted });
-  } catch (error) {
-    const { stopProcess, takeDown } = await import("../stop-cluster.ts");
-    await stopProcess(pid);
-    // After a crash the log is needed, so the data stays.
-    if (isFirst && !isHeldByOther(dataDir, pid))
-      await takeDown(dataDir, { removeData: !(error instanceof StartError) });
-    throw error;
-  }
-  const record = await readRecord(dataDir);
-  if (!record) throw new UserError(`${dataDir} has lost its cluster.json: run \`${program} down\` and start again`);
-  return record;
-}
-
-/** The cluster's process ended without giving a reason. */
-class StartError extends UserError {}
-
-function lastLines(log: string): string {
-  const lines = readFileSync(log, "utf8").trimEnd().split("\n");
-  return lines
-    .slice(-12)
-    .map((line) => `  ${line}`)
-    .join("\n");
-}
-
-interface Following {
-  readonly pid: number;
-  readonly log: string;
-  readonly interrupted: AbortSignal;
-}
-
-/** Prints every step as it completes, until the node is ready. */
-async function followProgress(dataDir: string, { pid, log, interrupted }: Following): Promise<void> {
-  let shown = 0;
-  for (;;) {
-    const progress = readProgress(dataDir);
-    for (const { step, ms, state } of progress.slice(shown)) {
-      if (state === "failed") throw new UserError(step);
-      say(`  ${String((ms / 1000).toFixed(2)).padStart(6)} s  ${step}`);
-      if (state === "ready") return;
-    }
-    shown = progress.length;
-    if (interrupted.aborted) throw new UserError("interrupted: the cluster was not started");
-    if (!isRunning(pid) && readProgress(dataDir).length === shown) {
-      throw new StartError(`the cluster ended before it was ready. The end of its log, ${log}:\n${lastLines(log)}`);
-    }
-    await systemClock.sleep(10);
-  }
 }

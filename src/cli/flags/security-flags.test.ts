@@ -15,7 +15,7 @@ test("securityOptions() configures nothing unless it is asked to", () => {
       tokenWebhook: undefined,
       frontProxy: undefined,
       authorization: undefined,
-      bootstrapTokens: false,
+      bootstrapTokens: true,
       anonymous: undefined,
     },
   );

@@ -18,7 +18,7 @@ export const securityFlags = {
   "enable-bootstrap-token-auth": {
     type: "string",
     value: "BOOL",
-    help: "accept the tokens in Secrets of type bootstrap.kubernetes.io/token in kube-system",
+    help: "accept the tokens by which machines join: Secrets of type bootstrap.kubernetes.io/token in kube-system; default true",
   },
   "authentication-token-webhook-config-file": {
     type: "string",
@@ -157,7 +157,7 @@ export function securityOptions(values: Values): SecurityOptions {
   return {
     tokenFile: tokenFile && path.resolve(tokenFile),
     anonymous: trueOrFalse(values["anonymous-auth"], "anonymous-auth"),
-    bootstrapTokens: trueOrFalse(values["enable-bootstrap-token-auth"], "enable-bootstrap-token-auth") ?? false,
+    bootstrapTokens: trueOrFalse(values["enable-bootstrap-token-auth"], "enable-bootstrap-token-auth") ?? true,
     tokenWebhook: tokenWebhookOptions(values),
     issuers: issuerOptions(values),
     frontProxy: frontProxyOptions(values),

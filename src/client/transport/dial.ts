@@ -8,7 +8,7 @@ import type { ClientConfig } from "../client-config.ts";
 /** TLS options for a connection to the server; also for separate connections (exec, port-forward). */
 export async function tlsOptions(url: URL, config: ClientConfig, credentials: Credentials): Promise<ConnectionOptions> {
   const { tls = {} } = config;
-  const { cert, key } = (await credentials.certificate()) ?? tls;
+  const { cert, key } = (await credentials.certificate()) ?? tls.certificate?.() ?? tls;
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const servername = tls.serverName ?? (isIP(host) ? undefined : host);
   return {

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
+import { Node } from "#api/core/node.ts";
 import { requestFault } from "#lib/crypto/certificate-request.ts";
 import { createAuthority, readSubject } from "#lib/crypto/x509.ts";
 import { build } from "#testing/build.ts";
 import { type AskedFor, signingRequest } from "#testing/peers/signing-request.ts";
-import { planApproval } from "./approving.ts";
+import { planApproval, planRefusal } from "./approving.ts";
 import { deleteAtMs } from "./cleaner.ts";
 import { issueCertificate, planValidity } from "./issue-certificate.ts";
 import { planSigning } from "./signing.ts";
@@ -95,6 +96,15 @@ for (const [name, asked, message] of signings) {
   });
 }
 
+test("planRefusal() keeps a token from taking the place of a node, which may renew its own certificate", () => {
+  const refusal = (asked: Case) => planRefusal(requestOf({ conditions: [], ...asked }), places);
+  const token = { username: "system:bootstrap:abcdef" };
+
+  assert.match(refusal({ ...asNode("a"), ...token }) ?? "", /^there is a node a already/);
+  assert.equal(refusal({ ...asNode("new"), ...token }), undefined);
+  assert.equal(refusal({ ...asNode("a"), username: "system:node:a" }), undefined);
+});
+
 test("planSigning() leaves requests alone that are not approved, already answered, or for other signers", () => {
   const others: Case[] = [
     { ...node, conditions: [] },
@@ -105,16 +115,47 @@ test("planSigning() leaves requests alone that are not approved, already answere
   for (const other of others) assert.equal(planSigning(requestOf(other)), "nothing to do");
 });
 
+const nodeAt = (name: string, address: string) => ({
+  metadata: { name },
+  status: { addresses: [{ type: "InternalIP", address }] },
+});
+const places = {
+  nodes: [nodeAt("a", "10.0.0.1"), nodeAt("b", "10.0.0.2"), nodeAt("twin", "10.0.0.2"), nodeAt("api", "10.0.0.9")].map(
+    (object) => build(Node, object),
+  ),
+  serverAddresses: ["10.96.0.1", "10.0.0.9"],
+};
+const at = (...bytes: number[]) => [7, Uint8Array.from(bytes)] as const;
+const asNode = (name: string) => ({ commonName: `system:node:${name}`, organizations: ["system:nodes"] });
+const server = (name: string, ...names: (readonly [number, string | Uint8Array])[]): Case => ({
+  ...asNode(name),
+  ...{ signerName: serving, usages: servingUsages, username: `system:node:${name}`, names },
+});
+const services = { signerName: client, commonName: "system:orlop:node-services:a", username: "system:node:a" };
+const ofServices = { organizations: ["system:orlop:node-services"] };
+
 const approvals: readonly [string, Case, readonly string[]][] = [
   ["a kubelet that renews its own", { ...node, username: "system:node:a" }, ["selfnodeclient", "nodeclient"]],
   ["somebody who asks for a kubelet", { ...node, username: "system:bootstrap:abc" }, ["nodeclient"]],
   ["another signer", { ...node, signerName: client }, []],
   ["what the signer would refuse", { ...node, names: [dns] }, []],
+  ["a node's server at its own address", server("a", at(10, 0, 0, 1)), ["selfnodeserver"]],
+  ["a server with a name, which a machine chooses itself", server("a", at(10, 0, 0, 1), [2, "kubernetes"]), []],
+  ["a server at an address that the node has not reported", server("a", at(10, 0, 0, 7)), []],
+  ["a server at another node's address", server("a", at(10, 0, 0, 1), at(10, 0, 0, 2)), []],
+  ["a server at an address that two nodes report", server("twin", at(10, 0, 0, 2)), []],
+  ["a server at the API server's address", server("api", at(10, 0, 0, 9)), []],
+  ["a server of another node", { ...server("a", at(10, 0, 0, 1)), username: "system:node:b" }, []],
+  ["the services of a node", { ...services, ...ofServices }, ["nodeservices"]],
+  ["the services of another node", { ...services, ...ofServices, username: "system:node:b" }, []],
+  ["services for somebody who is no node", { ...services, ...ofServices, username: "system:bootstrap:abc" }, []],
+  ["services in another group", { ...services, organizations: ["system:masters"] }, []],
+  ["services in two groups", { ...services, organizations: ["system:orlop:node-services", "x"] }, []],
   ["a denied request", { ...node, conditions: [{ type: "Denied", status: "True" }] }, []],
 ];
 for (const [name, asked, ways] of approvals) {
   test(`planApproval() says which rights ${name} needs`, () => {
-    const found = planApproval(requestOf({ conditions: [], ...asked }));
+    const found = planApproval(requestOf({ conditions: [], ...asked }), places);
 
     assert.deepEqual(
       found.map(({ subresource }) => subresource),

@@ -4,6 +4,8 @@ import { type RequestedCertificate } from "#lib/crypto/certificate-request.ts";
 const commonNameId = "2.5.4.3";
 const organizationId = "2.5.4.10";
 export const kubeletClientSigner = "kubernetes.io/kube-apiserver-client-kubelet";
+export const servingSigner = "kubernetes.io/kubelet-serving";
+export const clientSigner = "kubernetes.io/kube-apiserver-client";
 
 type Usages = NonNullable<Spec["usages"]>;
 /** Why a signer does not sign a request, in upstream's words. */
@@ -11,9 +13,9 @@ type Rule = (requested: RequestedCertificate, usages: Usages) => string | undefi
 
 /** The signers that the cluster's authority signs for, and what each of them demands. */
 const signers: ReadonlyMap<string, Rule> = new Map<string, Rule>([
-  ["kubernetes.io/kube-apiserver-client", (_, usages) => clientFault(usages)],
+  [clientSigner, (_, usages) => clientFault(usages)],
   [kubeletClientSigner, kubeletClientFault],
-  ["kubernetes.io/kubelet-serving", kubeletServingFault],
+  [servingSigner, kubeletServingFault],
   // It demands nothing: requests to it are as old as the beta of the API, and nobody can make new ones.
   ["kubernetes.io/legacy-unknown", () => undefined],
 ]);
@@ -44,6 +46,28 @@ export function kubeletClientFault(requested: RequestedCertificate, usages: Usag
   if (addresses.length > 0) return "IP subjectAltNames are not allowed";
   if (uris.length > 0) return noUris;
   return nodeNameFault(requested) ?? usagesFault(usages, "client auth");
+}
+
+/** The group of the services of nodes, such as their proxies. They know more about the cluster than kubelets may. */
+const nodeServices = "system:orlop:node-services";
+
+/** The certificate by which the services of a node are known. Only the node itself may ask for it. */
+export function nodeServicesFault(
+  requested: RequestedCertificate,
+  usages: Usages,
+  username: string,
+): string | undefined {
+  const { dnsNames, emails, addresses, uris } = requested.names;
+  const names = dnsNames.length + emails.length + addresses.length + uris.length;
+  const organizations = requested.subject.filter(({ id }) => id === organizationId);
+  const node = username.startsWith("system:node:") ? username.slice("system:node:".length) : "";
+  if (node === "") return "only nodes have such services";
+  if (names > 0) return "subjectAltNames are not allowed";
+  if (organizations.length !== 1 || organizations[0]?.text !== nodeServices) {
+    return `subject organization is not ${nodeServices}`;
+  }
+  if (commonNameOf(requested) !== `${nodeServices}:${node}`) return "subject common name is not the node's own";
+  return usagesFault(usages, "client auth");
 }
 
 /** The certificate of a kubelet's own server. */

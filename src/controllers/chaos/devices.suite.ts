@@ -1,6 +1,7 @@
 import { Pod } from "#api/core/pod.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { ResourceClaimTemplate } from "#api/devices/resource-claim-template.ts";
+import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { type Ordeal, type Place } from "#testing/chaos/ordeal.ts";
 
 const podWithClaim = (at: Place, name: string) =>
@@ -13,7 +14,54 @@ const podWithClaim = (at: Place, name: string) =>
     },
   });
 
+const driver = "gpu.example.com";
+const tolerationsOf = {
+  patient: [{ operator: "Exists" as const, effect: "NoExecute" as const }],
+  slow: [{ operator: "Exists" as const, effect: "NoExecute" as const, tolerationSeconds: 120 }],
+  other: [],
+};
+
+/** A claim that has a device of its own, and a pod that uses it. */
+async function podWithDevice(at: Place, name: keyof typeof tolerationsOf): Promise<void> {
+  const requests = [{ name: "gpu", exactly: { deviceClassName: "gpu" } }];
+  const claim = await at.create(ResourceClaim, { metadata: at.ref(name), spec: { devices: { requests } } });
+  const result = { request: "gpu", driver, pool: at.namespace, device: name, tolerations: tolerationsOf[name] };
+  const status = { allocation: { devices: { results: [result] } } };
+  await at.cluster.client.updateStatus(ResourceClaim, { ...claim, status });
+  await at.create(Pod, {
+    metadata: at.ref(name),
+    spec: {
+      nodeName: "node-1",
+      containers: [{ name: "c", image: "i", resources: { claims: [{ name: "gpu" }] } }],
+      resourceClaims: [{ name: "gpu", resourceClaimName: name }],
+    },
+  });
+}
+
+const publishDevices = (at: Place, taints: readonly { key: string; effect: "NoExecute" }[]) =>
+  at.apply(ResourceSlice, {
+    metadata: { name: at.namespace },
+    spec: {
+      driver,
+      pool: { name: at.namespace, generation: 1, resourceSliceCount: 1 },
+      nodeName: "node-1",
+      devices: Object.keys(tolerationsOf).map((name) => ({ name, taints: [...taints] })),
+    },
+  });
+
 export const devices: readonly Ordeal[] = [
+  {
+    name: "a tainted device loses exactly the pods that do not tolerate it",
+    controllers: ["device-taint-eviction-controller"],
+    rounds: [
+      async (at) => {
+        await publishDevices(at, []);
+        for (const name of ["patient", "slow", "other"] as const) await podWithDevice(at, name);
+      },
+      (at) => publishDevices(at, [{ key: "broken", effect: "NoExecute" }]),
+    ],
+    ends: async (at) => [(await at.list(Pod)).map(({ metadata }) => metadata.name), ["patient"]],
+  },
   {
     name: "the claims of a template come and go with their pods",
     controllers: ["resourceclaim-controller"],

@@ -94,3 +94,35 @@ test("a CronJob skips a job that it can no longer start in time", async () => {
 
   assert.deepEqual(await cluster.list(Job), []);
 });
+
+const day = 24 * 60 * minute;
+const changes = [
+  // Clocks go from 1:59 to 3:00, so half past two does not exist on the 29th.
+  { change: "begins", from: "2026-03-28T00:00:00Z", due: ["2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z"] },
+  // Clocks go from 2:59 back to 2:00, so half past two comes twice on the 25th.
+  {
+    change: "ends",
+    from: "2026-10-24T00:00:00Z",
+    due: ["2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z"],
+  },
+];
+for (const { change, from, due } of changes) {
+  test(`a CronJob follows the clocks of its time zone when summer time ${change}`, async () => {
+    await using cluster = await startCluster({ startMs: Date.parse(from) });
+    await cluster.client.create(CronJob, {
+      metadata,
+      spec: { schedule: "30 2 * * *", timeZone: "Europe/Berlin", jobTemplate },
+    });
+
+    await cluster.clock.advance(3 * day);
+
+    const moments = (await cluster.list(Job)).map(
+      ({ metadata }) => metadata.annotations?.["batch.kubernetes.io/cronjob-scheduled-timestamp"],
+    );
+    // In the time of its zone, as upstream writes it.
+    assert.deepEqual(
+      moments.map((moment) => new Date(moment ?? "").toISOString().replace(".000", "")),
+      due,
+    );
+  });
+}

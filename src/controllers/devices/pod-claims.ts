@@ -1,4 +1,4 @@
-import { isFinished } from "#api/core/pod/pod-state.ts";
+import { isActive } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { podClaimAnnotation, ResourceClaim } from "#api/devices/resource-claim.ts";
 import { ResourceClaimTemplate } from "#api/devices/resource-claim-template.ts";
@@ -27,10 +27,11 @@ export function podClaimsController(deps: ReconcilerDeps): Reconciler<Pod> {
         pods.by("resourceClaim", keyOf(object.metadata)).map(({ metadata }) => metadata),
       ),
     ],
-    concerns: ({ spec, metadata, status }) =>
-      (spec.resourceClaims?.length ?? 0) > 0 && metadata.deletionTimestamp === undefined && !isFinished({ status }),
+    concerns: needsClaims,
 
     async reconcile(pod, signal) {
+      // The end of a claim also wakes a pod that is done: it must not get another one.
+      if (!needsClaims(pod)) return;
       const names = new Map<string, string>();
       for (const entry of pod.spec.resourceClaims ?? []) {
         const claim = await claimFor(deps, pod, entry, signal).catch((error: unknown) => {
@@ -50,6 +51,8 @@ export function podClaimsController(deps: ReconcilerDeps): Reconciler<Pod> {
     },
   };
 }
+
+const needsClaims = (pod: Pod): boolean => (pod.spec.resourceClaims?.length ?? 0) > 0 && isActive(pod);
 
 const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : undefined);
 

@@ -18,6 +18,8 @@ export function ephemeralVolumeController({ client, informers, events }: Reconci
     concerns: (pod) => pod.spec.volumes?.some(({ ephemeral }) => ephemeral) === true && !isOver(pod),
 
     async reconcile(pod, signal) {
+      // The end of a claim also wakes a pod that is over: it must not get another one.
+      if (isOver(pod)) return;
       const { namespace } = pod.metadata;
       for (const volume of pod.spec.volumes ?? []) {
         const claim = claimFor(pod, volume);

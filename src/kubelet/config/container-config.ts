@@ -1,6 +1,7 @@
 import type { VolumeMount } from "#api/core/container/container.ts";
 import type { AppArmorProfile, SeccompProfile } from "#api/core/container/security-context.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import { isSidecar } from "#api/core/pod/pod-resources.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { ContainerAllocation } from "#kubelet/resources/device-calls.ts";
 import { containerResources } from "#kubelet/resources/linux-resources.ts";
@@ -40,6 +41,7 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
   return {
     name: container.name,
     attempt: input.attempt,
+    ...(isInitContainer(pod, container) ? { isInit: true } : {}),
     image: image.id,
     imageName: container.image ?? "",
     command: expanded(container.command),
@@ -70,6 +72,9 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     ...(stopSignal ? { stopSignal } : {}),
   };
 }
+
+const isInitContainer = ({ spec }: Pod, { name }: AnyContainer): boolean =>
+  (spec.initContainers ?? []).some((one) => one.name === name && !isSidecar(one));
 
 /** Relative to the pod's log directory. */
 const logPathOf = (container: string, restartCount: number): string => `${container}/${restartCount}.log`;

@@ -2,13 +2,17 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { Environment } from "#kubelet/config/environment.ts";
 import type { ResolverConfig } from "#kubelet/network/pod-dns.ts";
-import { type ProbeNetwork, simulatedNetwork } from "#kubelet/probes/network.ts";
+import { type CheckLimits, type ProbeNetwork, type ProbeOutcome, simulatedNetwork } from "#kubelet/probes/network.ts";
+import type { KindOfProbe } from "#kubelet/probes/pod-probes.ts";
+import type { CheckTarget } from "#kubelet/probes/run-probe.ts";
 import type { PodStorage } from "#kubelet/resources/storage-limits.ts";
 import type { Image, Mount } from "#kubelet/runtime/runtime.ts";
 import type { MountedVolume, VolumeSources } from "#kubelet/volumes/plugin.ts";
 
 /** What a pod needs from the machine besides the runtime: directories, volumes, cgroups and its network. */
 export interface PodHost {
+  /** There are no logs or files to look after. */
+  readonly isSimulated?: boolean;
   readonly network: ProbeNetwork;
   /** The node's own resolver. */
   readonly resolver: ResolverConfig;
@@ -48,7 +52,12 @@ export interface PodHost {
   removeLog(path: string): Promise<void>;
   /** Pods that left something on the node. */
   leftovers(): Promise<PodName[]>;
+  /** Answers a probe instead of the container, or passes it on with `check`. */
+  probe?(asked: AskedProbe, limits: CheckLimits, check: () => Promise<ProbeOutcome>): Promise<ProbeOutcome>;
 }
+
+/** A probe of a running container. */
+export interface AskedProbe extends CheckTarget, KindOfProbe {}
 
 export interface PodName {
   readonly namespace: string;
@@ -78,7 +87,7 @@ export interface TerminationMessageRequest {
   readonly logPath: string | undefined;
 }
 
-/** The machine of simulated pods: every operation succeeds and does nothing. */
+/** A machine on which every operation succeeds and does nothing. */
 export const simulatedHost: PodHost = {
   network: simulatedNetwork,
   resolver: { servers: [], searches: [], options: [] },

@@ -5,6 +5,7 @@ import type { Rejection } from "#kubelet/node/admit.ts";
 import type { PodProbes } from "#kubelet/probes/pod-probes.ts";
 import type { Container } from "#kubelet/runtime/runtime.ts";
 import { withDeadline } from "#lib/async/deadline.ts";
+import { realQueueMicrotask } from "#lib/async/real-timers.ts";
 import { isAbort, neverAborted } from "#lib/async/tasks.ts";
 import { equal } from "#lib/data/equal.ts";
 import type { Trace } from "#trace/trace.ts";
@@ -202,7 +203,7 @@ export class PodWorker {
   wake(): void {
     if (this.#turn === "due" || isOver(this.#life)) return;
     this.#turn = "due";
-    queueMicrotask(() => {
+    realQueueMicrotask(() => {
       this.#turn = "none";
       this.#takeTurn();
     });

@@ -6,10 +6,16 @@ import { firstVerdict, judge, type ProbeKind, type Verdict } from "./judge.ts";
 import type { ProbeOutcome } from "./network.ts";
 import type { ProbeResult, ProbeResults, ReadinessView } from "./results.ts";
 
+/** A probe, and what it decides. */
+export interface KindOfProbe {
+  readonly kind: ProbeKind;
+  readonly probe: Probe;
+}
+
 export interface PodProbeDeps {
   readonly clock: Clock;
   /** Runs one check. */
-  check(containerId: string, probe: Probe, signal: AbortSignal): Promise<ProbeOutcome>;
+  check(containerId: string, probe: KindOfProbe, signal: AbortSignal): Promise<ProbeOutcome>;
   /** Called when a result has changed. */
   changed(): void;
   recordEvent(container: string, reason: "Unhealthy" | "ProbeWarning", message: string): void;
@@ -23,9 +29,7 @@ export interface ProbedContainer {
   readonly known?: { readonly started: boolean; readonly ready: boolean };
 }
 
-interface Series {
-  readonly kind: ProbeKind;
-  readonly probe: Probe;
+interface Series extends KindOfProbe {
   readonly stop: AbortController;
   verdict: Verdict;
 }
@@ -127,7 +131,7 @@ export class PodProbes implements ProbeResults, ReadinessView {
 
   async #checkOnce(watched: Watched, series: Series, { atMs, early }: { atMs: number; early: number }): Promise<void> {
     const { kind, probe, stop } = series;
-    const outcome = await this.#deps.check(watched.id, probe, stop.signal).catch(messageOf);
+    const outcome = await this.#deps.check(watched.id, { kind, probe }, stop.signal).catch(messageOf);
     if (stop.signal.aborted) return;
     const before = series.verdict;
     if (typeof outcome !== "string") {

@@ -21,7 +21,19 @@ export class AddressPool {
   }
 
   giveBack(address: string): void {
-    this.#free.push(address.split(".").reduce((value, part) => value * 256 + Number(part), 0) - this.#first);
+    this.#free.push(this.#indexOf(address));
+  }
+
+  /** An address that an earlier pool handed out, which is still used. Those before it are free. */
+  keep(address: string): void {
+    const index = this.#indexOf(address);
+    while (this.#next < index) this.#free.push(this.#next++);
+    if (this.#next === index) this.#next++;
+    else this.#free.splice(this.#free.indexOf(index), 1);
+  }
+
+  #indexOf(address: string): number {
+    return address.split(".").reduce((value, part) => value * 256 + Number(part), 0) - this.#first;
   }
 }
 

@@ -191,6 +191,8 @@ export interface ContainerConfig {
   readonly name: string;
   /** How often a container of this name was created before. */
   readonly attempt: number;
+  /** It has to end before the pod's other containers start. */
+  readonly isInit?: boolean;
   /** The reference from `pullImage` or `imageStatus`. */
   readonly image: string;
   /** The name in the pod's spec. */

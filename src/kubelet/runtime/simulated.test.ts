@@ -4,7 +4,8 @@ import { seededRandom } from "#lib/data/random.ts";
 import { containerConfig, sandboxConfig } from "#testing/network/runtime-config.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import type { RuntimeEvent } from "./runtime.ts";
-import { exitAfterAnnotation, exitCodeAnnotation, SimulatedRuntime, type SimulationHooks } from "./simulated.ts";
+import { SimulatedRuntime } from "./simulated.ts";
+import { exitAfterAnnotation, exitCodeAnnotation, type SimulationHooks } from "./simulation.ts";
 
 function simulate(hooks: SimulationHooks = {}) {
   const clock = createVirtualClock();

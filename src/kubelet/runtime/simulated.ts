@@ -3,6 +3,7 @@ import { Channel } from "#lib/async/channel.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { type Random, randomHex } from "#lib/data/random.ts";
 import { GrpcError } from "#lib/proto/grpc/status.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { AddressPool } from "./address-pool.ts";
 import type {
   Container,
@@ -20,35 +21,8 @@ import type {
   SandboxConfig,
   SandboxStatus,
 } from "./runtime.ts";
+import { defaultEnding, type Ending, type SimulationDelays, type SimulationHooks } from "./simulation.ts";
 
-/** How a simulated program ends by itself. Without it, the program runs until it is stopped. */
-export interface Ending {
-  readonly afterMs: number;
-  readonly exitCode: number;
-  readonly reason?: string;
-  readonly message?: string;
-}
-/** Lets a test or a scenario intervene. A hook that throws makes the call fail with that error. */
-export interface SimulationHooks {
-  runSandbox?(sandbox: SandboxConfig): void;
-  startContainer?(container: ContainerConfig, sandbox: SandboxConfig): void;
-  pullImage?(name: string): void;
-  exec?(container: ContainerConfig, command: readonly string[]): ExecResult;
-  ending?(container: ContainerConfig, sandbox: SandboxConfig): Ending | undefined;
-  /** What a running container uses now; nothing by default. It has used that since it was last asked. */
-  usage?(container: ContainerConfig, sandbox: SandboxConfig): SimulatedUsage;
-}
-export interface SimulatedUsage {
-  /** Thousandths of a core. */
-  readonly cpuMillis: number;
-  readonly memoryBytes: number;
-}
-export interface SimulationDelays {
-  readonly sandboxMs: number;
-  readonly pullMs: number;
-  readonly startMs: number;
-  readonly stopMs: number;
-}
 export interface SimulatedRuntimeOptions {
   readonly clock: Clock;
   readonly random: Random;
@@ -56,6 +30,15 @@ export interface SimulatedRuntimeOptions {
   readonly podCidr: string;
   readonly delays?: Partial<SimulationDelays>;
   readonly hooks?: SimulationHooks;
+  /** What runs at the beginning. */
+  readonly from?: SimulatedState;
+}
+
+/** Everything that runs on a simulated node, and its images. */
+export interface SimulatedState {
+  readonly sandboxes: readonly SimulatedSandbox[];
+  readonly containers: readonly Omit<SimulatedContainer, "cancelEnding">[];
+  readonly images: readonly Image[];
 }
 
 interface SimulatedSandbox {
@@ -69,6 +52,8 @@ interface SimulatedContainer {
   readonly config: ContainerConfig;
   /** What it had used when it was last asked. */
   cpu?: { readonly nanoSeconds: number; readonly atMs: number };
+  /** When and how it ends by itself. */
+  end?: { readonly atMs: number; readonly ending: Ending };
   cancelEnding(): void;
 }
 
@@ -84,12 +69,34 @@ export class SimulatedRuntime implements ContainerRuntime {
   readonly #images = new Map<string, Image>();
   readonly #listeners = new Set<Channel<RuntimeEvent>>();
 
-  constructor({ clock, random, podCidr, delays, hooks = {} }: SimulatedRuntimeOptions) {
+  constructor({ clock, random, podCidr, delays, hooks = {}, from }: SimulatedRuntimeOptions) {
     this.#clock = clock;
     this.#random = random;
     this.#hooks = hooks;
     this.#delays = { sandboxMs: 0, pullMs: 0, startMs: 0, stopMs: 0, ...delays };
     this.#addresses = new AddressPool(podCidr);
+    if (from) this.#restore(from);
+  }
+
+  /** A copy, from which another runtime can continue. */
+  get state(): SimulatedState {
+    return {
+      sandboxes: Array.from(this.#sandboxes.values(), (one) => ({ ...one })),
+      containers: Array.from(this.#containers.values(), ({ cancelEnding: _, ...rest }) => rest),
+      images: [...this.#images.values()],
+    };
+  }
+
+  #restore({ sandboxes, containers, images }: SimulatedState): void {
+    for (const one of sandboxes) this.#sandboxes.set(one.status.id, { ...one });
+    const used = sandboxes.flatMap(({ status }) => status.ips).toSorted();
+    for (const ip of used) this.#addresses.keep(ip);
+    for (const one of images) this.#images.set(one.id, one);
+    for (const one of containers) {
+      const container: SimulatedContainer = { ...one, cancelEnding() {} };
+      this.#containers.set(one.status.id, container);
+      if (one.end) this.#endAfter(container, { ...one.end.ending, afterMs: one.end.atMs - this.#clock.now() });
+    }
   }
 
   async version() {
@@ -101,7 +108,7 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async runSandbox(config: SandboxConfig, { handler = "", signal }: { handler?: string; signal?: AbortSignal } = {}) {
-    this.#hooks.runSandbox?.(config);
+    await this.#hooks.runSandbox?.(config);
     await this.#pause(this.#delays.sandboxMs, signal);
     const id = randomHex(this.#random, 32);
     const { pod, attempt, labels, annotations, security } = config;
@@ -155,13 +162,32 @@ export class SimulatedRuntime implements ContainerRuntime {
     const { config, sandboxId, status } = container;
     if (status.state !== "created") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);
     const sandbox = this.#readySandbox(sandboxId);
-    this.#hooks.startContainer?.(config, sandbox.config);
+    await this.#hooks.startContainer?.(config, sandbox.config);
     await this.#pause(this.#delays.startMs, signal);
     this.#readySandbox(sandboxId);
     container.status = { ...status, state: "running", startedAt: this.#clock.now() };
     this.#emit({ type: "started", containerId: id });
-    const ending = (this.#hooks.ending ?? endingByAnnotation)(config, sandbox.config);
-    if (ending) container.cancelEnding = this.#clock.after(ending.afterMs, () => this.exit(id, ending));
+    const ending = this.#hooks.ending?.(config, sandbox.config);
+    if (ending instanceof Promise) void this.#endLater(container, sandbox, ending);
+    else this.#endAfter(container, ending ?? defaultEnding(config, sandbox.config));
+  }
+
+  #endAfter(container: SimulatedContainer, ending: Ending | undefined): void {
+    if (!ending || ending.afterMs === Number.POSITIVE_INFINITY) return;
+    const { id } = container.status;
+    container.end = { atMs: this.#clock.now() + ending.afterMs, ending };
+    container.cancelEnding = this.#clock.after(ending.afterMs, () => this.exit(id, ending));
+  }
+
+  /** A hook that fails later has no call to fail, so its program fails. */
+  async #endLater(
+    container: SimulatedContainer,
+    sandbox: SimulatedSandbox,
+    later: Promise<Ending | undefined>,
+  ): Promise<void> {
+    const ending = await later.catch((error: unknown) => ({ afterMs: 0, exitCode: 1, message: messageOf(error) }));
+    if (container.status.state !== "running") return;
+    this.#endAfter(container, ending ?? defaultEnding(container.config, sandbox.config));
   }
 
   async stopContainer(id: string, graceMs: number, signal?: AbortSignal) {
@@ -201,7 +227,13 @@ export class SimulatedRuntime implements ContainerRuntime {
   async execSync(id: string, command: readonly string[]): Promise<ExecResult> {
     const { config, status } = this.#container(id);
     if (status.state !== "running") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);
-    return this.#hooks.exec?.(config, command) ?? { stdout: new Uint8Array(0), stderr: new Uint8Array(0), exitCode: 0 };
+    return (
+      (await this.#hooks.exec?.(config, command)) ?? {
+        stdout: new Uint8Array(0),
+        stderr: new Uint8Array(0),
+        exitCode: 0,
+      }
+    );
   }
 
   async execUrl(id: string): Promise<string> {
@@ -248,7 +280,7 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async pullImage(name: string, { signal }: PullOptions = {}) {
-    this.#hooks.pullImage?.(name);
+    await this.#hooks.pullImage?.(name);
     await this.#pause(this.#delays.pullMs, signal);
     const digest = `sha256:${createHash("sha256").update(name).digest("hex")}`;
     const repository = name.replace(/(@.*|:[^/:]*)$/, "");
@@ -284,6 +316,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     const container = this.#containers.get(id);
     if (container?.status.state !== "running") return;
     container.cancelEnding();
+    delete container.end;
     const why = reason ?? (exitCode === 0 ? "Completed" : "Error");
     const finishedAt = this.#clock.now();
     container.status = { ...container.status, state: "exited", exitCode, reason: why, message, finishedAt };
@@ -333,15 +366,5 @@ const noUsage = {
   writableLayerBytes: 0,
   writableLayerInodes: 0,
 };
-
-/** Annotations of a pod set how long its programs run and how they end. By default they run forever. */
-export const exitAfterAnnotation = "simulated.orlop.dev/exit-after-ms";
-export const exitCodeAnnotation = "simulated.orlop.dev/exit-code";
-
-function endingByAnnotation(_container: ContainerConfig, { annotations }: SandboxConfig): Ending | undefined {
-  const afterMs = Number(annotations[exitAfterAnnotation] ?? Number.NaN);
-  if (!(afterMs >= 0)) return undefined;
-  return { afterMs, exitCode: Number(annotations[exitCodeAnnotation] ?? 0) || 0 };
-}
 
 const noStreams = (name: string) => new GrpcError("FAILED_PRECONDITION", `${name} is simulated: nothing runs in it`);

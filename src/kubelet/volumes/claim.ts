@@ -29,10 +29,7 @@ export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin 
   handles: (volume) => volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined,
 
   async setUp(context, volume) {
-    const claimed = await context.sources.claimedVolume(context.pod, claimName(context, volume));
-    if (claimed.spec.volumeMode === "Block") {
-      throw new Error(`PersistentVolume ${claimed.name} has volumeMode Block, and this node only mounts file systems`);
-    }
+    const claimed = await findClaimed(context, volume);
     const plugin = plugins.find((one) => one.handles(claimed.spec));
     const mounted = plugin
       ? await plugin.mount(context, claimed, volume.name)
@@ -42,17 +39,25 @@ export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin 
   async refresh(context, volume) {
     // Few pods have volumes that need this, and only those are worth reading the claim.
     if (!(await hasFurther(context))) return;
-    const claimed = await context.sources.claimedVolume(context.pod, claimName(context, volume));
+    const claimed = await findClaimed(context, volume);
     await plugins.find((one) => one.handles(claimed.spec))?.refresh?.(context, claimed);
   },
 });
 
+/** The volume of a pod's claim. Fails if this node cannot mount it. */
+export async function findClaimed(
+  { pod, sources }: Pick<VolumeContext, "pod" | "sources">,
+  volume: Volume,
+): Promise<ClaimedVolume> {
+  const name = volume.persistentVolumeClaim?.claimName ?? `${pod.metadata.name}-${volume.name}`;
+  const claimed = await sources.claimedVolume(pod, name);
+  if (claimed.spec.volumeMode !== "Block") return claimed;
+  throw new Error(`PersistentVolume ${claimed.name} has volumeMode Block, and this node only mounts file systems`);
+}
+
 /** Whether the pod has volumes of a CSI driver. */
 const hasFurther = ({ podDir }: VolumeContext): Promise<boolean> =>
   isThere(volumePath(podDir, "kubernetes.io/csi", ""));
-
-const claimName = ({ pod }: VolumeContext, volume: Volume): string =>
-  volume.persistentVolumeClaim?.claimName ?? `${pod.metadata.name}-${volume.name}`;
 
 async function mountSource(context: VolumeContext, source: PersistentSource, path: string): Promise<MountedVolume> {
   if (source.hostPath) {

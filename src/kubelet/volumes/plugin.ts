@@ -10,6 +10,7 @@ import type {
   Volume,
 } from "#api/core/volume/volume.ts";
 import type { Clock } from "#lib/async/clock.ts";
+import type { Payload } from "./written/atomic-writer.ts";
 import type { WriteBudgets } from "./written/write-budget.ts";
 
 /** One kind of volume. */
@@ -22,6 +23,8 @@ export interface VolumePlugin {
    * kubelet, which adopts a running pod. Then `isNew` is false, and files that the pod can change are left alone.
    */
   setUp(context: VolumeContext, volume: Volume): Promise<MountedVolume>;
+  /** The files of a volume that shows objects of the API. */
+  files?(context: VolumeContext, volume: Volume): Promise<Payload>;
   /** Updates the content of a running pod's volume; only for volumes that pods cannot write to. */
   refresh?(context: VolumeContext, volume: Volume): Promise<void>;
   /** Undoes anything beyond the mounts and files at its path, which are removed with the pod's directory. */

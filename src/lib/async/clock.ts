@@ -1,3 +1,5 @@
+import { realClearTimeout, realFineNow, realNow, realSetTimeout, realTimeOrigin } from "./real-timers.ts";
+
 /** The source of all time: timers, deadlines, backoff and timestamps. Tests drive a virtual clock by hand. */
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -11,12 +13,12 @@ export interface Clock {
 }
 
 export const systemClock: Clock = {
-  now: () => Date.now(),
-  fine: () => performance.timeOrigin + performance.now(),
+  now: realNow,
+  fine: () => realTimeOrigin + realFineNow(),
   after(delayMs, callback) {
     if (delayMs > maxTimerMs) return afterLong(delayMs, callback);
-    const timer = setTimeout(callback, delayMs);
-    return () => clearTimeout(timer);
+    const timer = realSetTimeout(callback, delayMs);
+    return () => realClearTimeout(timer);
   },
   sleep: (delayMs, signal) => sleepOn(systemClock, delayMs, signal),
 };

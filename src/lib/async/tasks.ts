@@ -66,6 +66,10 @@ export function shutdownSignal(): AbortSignal {
   return stop.signal;
 }
 
+/** Whether the user has pressed Ctrl-C, which shells expect to be answered with exit code 130. */
+export const isInterrupted = ({ reason }: AbortSignal): boolean =>
+  reason instanceof Error && reason.message === "received SIGINT";
+
 /** Works on eight items at a time, so that a long list from a user does not occupy every thread of the process. */
 export async function fewAtATime<In, Out>(items: readonly In[], work: (item: In) => Promise<Out>): Promise<Out[]> {
   const done: Out[] = [];

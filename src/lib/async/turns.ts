@@ -1,5 +1,7 @@
+import { realFineNow, realSetImmediate } from "./real-timers.ts";
+
 /** Resolves in the next turn of the event loop, so that other work runs first. */
-export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+export const nextTurn = (): Promise<void> => new Promise((resolve) => realSetImmediate(resolve));
 
 /** Work in steps, with a `yield` wherever it may be interrupted. */
 export type Steps<R> = Generator<undefined, R>;
@@ -24,11 +26,11 @@ export async function inTurns<R>(steps: Steps<R>, pause: () => Promise<void> = n
 /** Runs as many steps as fit into a turn, then pauses. For many short steps. */
 export async function inSlices<R>(steps: Steps<R>): Promise<R> {
   for (;;) {
-    const until = performance.now() + turnMs;
+    const until = realFineNow() + turnMs;
     do {
       const { done, value } = steps.next();
       if (done) return value;
-    } while (performance.now() < until);
+    } while (realFineNow() < until);
     await nextTurn();
   }
 }
@@ -38,16 +40,16 @@ const turnMs = 4;
 
 /** Tells work with steps of very different lengths when it has taken long enough. */
 export class Slice {
-  #until = performance.now() + turnMs;
+  #until = realFineNow() + turnMs;
 
   get isOver(): boolean {
-    return performance.now() >= this.#until;
+    return realFineNow() >= this.#until;
   }
 
   /** Lets other work run; then a new slice begins. */
   async rest(): Promise<void> {
     await nextTurn();
-    this.#until = performance.now() + turnMs;
+    this.#until = realFineNow() + turnMs;
   }
 }
 
@@ -68,17 +70,17 @@ export class Turns {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(() => this.#run());
+    realSetImmediate(() => this.#run());
   }
 
   #run(): void {
     this.#isScheduled = false;
     const steps = this.#waiting;
-    const until = performance.now() + turnMs;
+    const until = realFineNow() + turnMs;
     this.#waiting = [];
     let done = 0;
     do steps[done++]?.();
-    while (done < steps.length && performance.now() < until);
+    while (done < steps.length && realFineNow() < until);
     // Steps that did not get their turn go before those that were added meanwhile.
     if (done < steps.length) this.#waiting = steps.slice(done).concat(this.#waiting);
     if (this.#waiting.length > 0) this.#schedule();

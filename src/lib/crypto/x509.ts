@@ -263,7 +263,7 @@ function extension(id: string, value: Uint8Array, critical?: "critical"): Buffer
 }
 
 /** Organizations first, as upstream's tools write them. */
-const nameOf = ({ commonName, organizations = [] }: Subject): Buffer =>
+export const nameOf = ({ commonName, organizations = [] }: Subject): Buffer =>
   writeName([
     ...organizations.map((text) => ({ id: oid.organization, text })),
     { id: oid.commonName, text: commonName },
@@ -279,12 +279,13 @@ export interface NameAttribute {
 export const writeName = (attributes: readonly NameAttribute[]): Buffer =>
   der.sequence(...attributes.map(({ id, text }) => der.set(der.sequence(der.objectId(id), der.utf8(text)))));
 
-function altName(host: string): Buffer {
+/** A GeneralName in DER: of an address, or else of a DNS name. */
+export function altName(host: string): Buffer {
   return isIP(host) ? der.context(7, addressBytes(host)) : der.context(2, Buffer.from(host, "ascii"));
 }
 
 /** SubjectPublicKeyInfo of a private key. */
-const publicKeyOf = (key: KeyObject): Buffer => createPublicKey(key).export({ type: "spki", format: "der" });
+export const publicKeyOf = (key: KeyObject): Buffer => createPublicKey(key).export({ type: "spki", format: "der" });
 
 /** Returns 4 or 16 bytes. The text must be an address. */
 function addressBytes(address: string): Buffer {

@@ -1,4 +1,4 @@
-import { groupResource } from "#api/resource.ts";
+import { groupResource, type Resource } from "#api/resource.ts";
 import { truncateBytes } from "#lib/text/truncate.ts";
 import { type Facts, type HopName, type HopObject } from "#trace/hop.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
@@ -22,6 +22,10 @@ export function startHop(
   const span = recorder.startSpan({ hop, component: by, object: objectOf(request) });
   return (facts) => span.end({ facts });
 }
+
+/** Whether values of its objects stay out of traces: whoever may read a trace need not be allowed to read a Secret. */
+export const isConfidential = ({ group, kind }: Pick<Resource, "group" | "kind">): boolean =>
+  group === "" && kind === "Secret";
 
 /** Names are not checked yet when plugins see them, and a hop is kept for long. */
 function objectOf({ resource, namespace, name }: AdmissionRequest): HopObject {

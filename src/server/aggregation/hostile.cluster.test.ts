@@ -81,7 +81,7 @@ const cases: Record<
   },
   // Longer, because what it says must arrive before that.
   drips: { serve: (response) => void response.write("{"), timeout: "5s", status: 200, says: /^\{$/, isCut: true },
-  breaks: { serve: (response) => response.destroy(), status: 503, says: /socket hang up/ },
+  breaks: { serve: (response) => response.destroy(), status: 503, says: /EOF/ },
   stops: {
     serve: (response) => {
       response.writeHead(200, { "content-length": "100" }).write("half", () => response.destroy());

@@ -6,6 +6,7 @@ import { ListMeta } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
 import { Eviction } from "#api/policy/eviction.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { kubernetesVersion } from "#api/version.ts";
 import { inSlices } from "#lib/async/turns.ts";
 import { openApiV2, openApiV3, openApiV3Root } from "#schema/openapi/openapi.ts";
 import { type Json } from "#schema/openapi/openapi-definitions.ts";
@@ -18,7 +19,6 @@ import { type OpenApiPart, type RemoteRoutes } from "../remote-routes.ts";
 import { APIGroup, APIGroupList, APIResourceList, APIVersions, VersionInfo, WatchEvent } from "./discovery-kinds.ts";
 import { fingerprint } from "./groups.ts";
 import { jsonInTurns } from "./json-in-turns.ts";
-import { kubernetesVersion } from "./version.ts";
 
 export interface OpenApi {
   /** undefined if there is no such document. */

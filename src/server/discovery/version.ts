@@ -1,5 +1,4 @@
-/** The version of the Kubernetes API that we implement, in the form that `kubectl version` reads. */
-export const kubernetesVersion = "v1.36.4";
+import { kubernetesVersion } from "#api/version.ts";
 
 export const versionInfo = {
   major: "1",

@@ -10,6 +10,7 @@ const words = new Map<unknown, (address: Address) => string>([
   ["ECONNREFUSED", ({ host, port }) => `dial tcp ${host}:${port}: connect: connection refused`],
   ["EHOSTUNREACH", ({ host, port }) => `dial tcp ${host}:${port}: connect: no route to host`],
   ["ENOTFOUND", ({ host }) => `dial tcp: lookup ${host}: no such host`],
+  ["ECONNRESET", () => "EOF"],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", () => unknownAuthority],
   ["SELF_SIGNED_CERT_IN_CHAIN", () => unknownAuthority],
   ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", () => unknownAuthority],
@@ -25,6 +26,7 @@ const words = new Map<unknown, (address: Address) => string>([
 export function describeFault(error: unknown, address: Address | undefined): string {
   if (error instanceof ExchangeLimitError && error.isLate) return "context deadline exceeded";
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (messageOf(cause).includes("wrong version number")) return "tls: first record does not look like a TLS handshake";
   const known = words.get(errorCode(cause));
   return known && address ? known(address) : messageOf(error);
 }

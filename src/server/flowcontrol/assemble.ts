@@ -2,6 +2,8 @@ import { type UserInfo } from "#api/exchange.ts";
 import { FlowSchema } from "#api/flowcontrol/flow-schema.ts";
 import { PriorityLevelConfiguration } from "#api/flowcontrol/priority-level-configuration.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { Patience } from "#lib/async/patience.ts";
+import { realQueueMicrotask } from "#lib/async/real-timers.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Objects } from "#server/objects/objects.ts";
@@ -9,7 +11,7 @@ import { type ResourceRegistry } from "#server/registry.ts";
 import { FlowControl } from "./flow-control.ts";
 import { FlowMetrics } from "./flow-metrics.ts";
 import { MaxInFlight } from "./max-in-flight.ts";
-import { type FairnessDeps } from "./share-fairly.ts";
+import { bodyPatienceMs, type FairnessDeps } from "./share-fairly.ts";
 import { WatchCounts } from "./watch-counts.ts";
 
 export interface InFlightOptions {
@@ -43,9 +45,10 @@ export function assembleFairness(options: InFlightOptions, deps: AssembleDeps): 
   const { reads, writes, isFair, requestTimeoutMs } = options;
   const { clock, objects, resources, loopback } = deps;
   const watches = new WatchCounts();
+  const bodies = new Patience(clock, bodyPatienceMs);
   if (!isFair) {
     const gate = new MaxInFlight({ reads, writes });
-    return { flowControl: undefined, fairness: { gate, watches, clock } };
+    return { flowControl: undefined, fairness: { gate, watches, bodies } };
   }
   const metrics = new FlowMetrics(deps.metrics);
   const flowControl = new FlowControl({
@@ -62,7 +65,7 @@ export function assembleFairness(options: InFlightOptions, deps: AssembleDeps): 
   });
   metrics.show(flowControl);
   follow(flowControl, deps.informers);
-  return { flowControl, fairness: { gate: flowControl, watches, clock } };
+  return { flowControl, fairness: { gate: flowControl, watches, bodies } };
 }
 
 /** Takes over every change of the configuration, once for all changes that come together. */
@@ -73,7 +76,7 @@ function follow(control: FlowControl, informers: Informers): void {
   const changed = (): void => {
     if (isDue) return;
     isDue = true;
-    queueMicrotask(() => {
+    realQueueMicrotask(() => {
       isDue = false;
       control.configure(levels.list(), schemas.list());
     });

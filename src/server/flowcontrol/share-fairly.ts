@@ -1,5 +1,5 @@
 import { type Readable } from "node:stream";
-import { type Clock } from "#lib/async/clock.ts";
+import { type Patience } from "#lib/async/patience.ts";
 import {
   type Answer,
   type Context,
@@ -18,8 +18,11 @@ export interface Gate {
 export interface FairnessDeps {
   readonly gate: Gate;
   readonly watches: WatchCounts;
-  readonly clock: Clock;
+  /** How long a body may take to arrive before its request gives up its seats. */
+  readonly bodies: Patience;
 }
+/** The longest such time. */
+export const bodyPatienceMs = 100;
 
 /** Passes a request on when it has its seats; the server gives them back when the answer is made. */
 export function shareFairly({ gate, watches }: FairnessDeps): Stage {
@@ -61,18 +64,15 @@ function counting(watches: WatchCounts, next: Next): Next {
   };
 }
 
-/** A body that takes longer than this to arrive does not hold seats. */
-const bodyPatienceMs = 100;
-
 /** Waits for the body. A slow sender gives up its seats, and asks again when the body is there. */
 export async function receiveFairly(
-  { gate, clock }: FairnessDeps,
+  { gate, bodies }: FairnessDeps,
   { context, received }: { context: Context; received: Promise<void> },
 ): Promise<void> {
   const { seats } = context;
   if (!seats) return await received;
   let hasLeft = false;
-  const cancel = clock.after(bodyPatienceMs, () => {
+  const cancel = bodies.after(() => {
     hasLeft = true;
     seats.finish();
   });
@@ -85,9 +85,9 @@ export async function receiveFairly(
 }
 
 /** A slow body that is passed on as it arrives gives up its seats for good: the rest is the other server's work. */
-export function passOnFairly({ clock }: FairnessDeps, { seats }: Context, body: Readable): void {
+export function passOnFairly({ bodies }: FairnessDeps, { seats }: Context, body: Readable): void {
   if (!seats) return;
-  const cancel = clock.after(bodyPatienceMs, () => seats.finish());
+  const cancel = bodies.after(() => seats.finish());
   body.once("end", cancel);
   body.once("close", cancel);
 }

@@ -32,13 +32,20 @@ const freezingCodecs = new WeakMap<Resource, Codec>();
 
 /** The stored text after the revision. `object.metadata` must have a name and no resourceVersion. */
 export function toStoredText(object: ApiObject): string {
-  let text = JSON.stringify(object.metadata).slice(1);
-  // Member by member: V8 leaves its fast path for a whole object if its hidden class was ever extended in an unusual
-  // way.
-  for (const [name, value] of Object.entries(object)) {
-    if (value !== undefined && !inHead.has(name)) text += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  return `${membersText(object.metadata, nothing).slice(1)}}${membersText(object, inHead)}}`;
+}
+
+/**
+ * Member by member, each after a comma: V8 leaves its fast path for a whole object if its hidden class was ever extended
+ * in an unusual way.
+ */
+function membersText(object: object, skipped: ReadonlySet<string>): string {
+  let text = "";
+  for (const name of Object.keys(object)) {
+    const value = (object as Readonly<Record<string, unknown>>)[name];
+    if (value !== undefined && !skipped.has(name)) text += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
-  return `${text}}`;
+  return text;
 }
 
 /**
@@ -51,6 +58,7 @@ export function toStoredBytes({ head }: Codec, object: ApiObject | string, revis
 }
 
 const inHead: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
+const nothing: ReadonlySet<string> = new Set();
 const versionField = (revision: number): string => (revision > 0 ? `"resourceVersion":"${revision}",` : "");
 
 export type FrameType = "ADDED" | "MODIFIED" | "DELETED";

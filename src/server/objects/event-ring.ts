@@ -15,6 +15,8 @@ export class EventRing<T extends ApiObject = ApiObject> {
   #bytes = 0;
   /** Everything after this revision is in the ring. */
   #from = 0;
+  /** Up to here, events were dropped, or were too few to be. */
+  #forgotten = 0;
 
   constructor(limits: RingLimits = defaultLimits) {
     this.#limits = limits;
@@ -60,6 +62,8 @@ export class EventRing<T extends ApiObject = ApiObject> {
 
   /** Drops events up to a revision, once they are a good part of all. */
   forget(revision: number): void {
+    if (revision === this.#forgotten) return;
+    this.#forgotten = revision;
     const cut = this.#firstAfter(revision);
     if (cut === 0 || cut * 4 < this.#events.length) return;
     this.#from = Math.max(this.#from, revision);

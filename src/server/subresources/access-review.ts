@@ -4,14 +4,13 @@ import { type SelfSubjectAccessReview } from "#api/authorization/self-subject-ac
 import { type SelfSubjectRulesReview } from "#api/authorization/self-subject-rules-review.ts";
 import { type SubjectAccessReview, type SubjectAccessReviewSpec } from "#api/authorization/subject-access-review.ts";
 import { type UserInfo } from "#api/exchange.ts";
-import { escapeFieldValue, parseFieldSelector } from "#api/meta/field-selector.ts";
-import { formatLabelSelector, parseLabelSelector } from "#api/meta/label-selector.ts";
 import { badRequest } from "#api/status.ts";
 import { type Authorizer, rulesOfAll } from "#server/authorize/authorizer.ts";
 import { decide } from "#server/authorize/chain.ts";
 import { type ExplainRefusal, readingRoles } from "#server/authorize/roles-that-allow.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 import { blankRequestInfo } from "#server/request/request-info.ts";
+import { selectorsOf } from "./review-selectors.ts";
 
 export interface AccessReviewDeps {
   readonly authorizers: readonly Authorizer[];
@@ -94,27 +93,13 @@ async function answer(
   const { verdict, reason, error } = await decide(authorizers, user, info);
   const mayKnow = explain && asker && verdict === "no opinion" && (await decide(authorizers, asker, readingRoles));
   const why = mayKnow && mayKnow.verdict === "allow" ? [reason, explain(info)].filter(Boolean).join("; ") : reason;
-  const faults = [...(error === undefined ? [] : [error]), ...selectorFaults(spec.resourceAttributes)];
+  const faults = [...(error === undefined ? [] : [error]), ...selectorsOf(spec.resourceAttributes ?? {}).faults];
   return {
     allowed: verdict === "allow",
     ...(verdict === "deny" ? { denied: true } : {}),
     ...(why ? { reason: why } : {}),
     ...(faults.length > 0 ? { evaluationError: faults.join("; ") } : {}),
   };
-}
-
-/** Selectors narrow a request down. One that cannot be read is ignored, and the answer says so. */
-function selectorFaults({ fieldSelector, labelSelector }: ResourceAttributes = {}): string[] {
-  const read = { fieldSelector: parseFieldSelector, labelSelector: parseLabelSelector };
-  const texts = { fieldSelector: fieldSelector?.rawSelector, labelSelector: labelSelector?.rawSelector };
-  return (["fieldSelector", "labelSelector"] as const).flatMap((name) => {
-    try {
-      read[name](texts[name] ?? "");
-      return [];
-    } catch {
-      return [`spec.resourceAttributes.${name} ignored due to parse error`];
-    }
-  });
 }
 
 function userOf({ user = "", uid, groups = [], extra }: SubjectAccessReviewSpec): UserInfo {
@@ -128,24 +113,7 @@ function requestFor(spec: Attributes): RequestInfo {
     return { ...blankRequestInfo, verb, path };
   }
   const { verb = "", group = "", version = "", resource = "", subresource = "", namespace = "", name = "" } = asked;
-  const fieldSelector = fieldSelectorOf(asked);
-  const labelSelector = labelSelectorOf(asked);
+  const { faults: _ignored, ...selectors } = selectorsOf(asked);
   const info = { ...blankRequestInfo, isResource: true, verb, group, version, resource, subresource, namespace, name };
-  return { ...info, ...(fieldSelector ? { fieldSelector } : {}), ...(labelSelector ? { labelSelector } : {}) };
-}
-
-const labelSelectorOf = ({ labelSelector }: ResourceAttributes): string =>
-  labelSelector?.rawSelector || formatLabelSelector({ matchExpressions: labelSelector?.requirements ?? [] });
-
-/** Conditions that a selector cannot express are dropped. That asks for more, so it never allows too much. */
-function fieldSelectorOf({ fieldSelector }: ResourceAttributes): string {
-  if (!fieldSelector) return "";
-  if (fieldSelector.rawSelector) return fieldSelector.rawSelector;
-  const terms = (fieldSelector.requirements ?? []).flatMap(({ key, operator, values = [] }) => {
-    const [value] = values;
-    if (value === undefined || values.length > 1) return [];
-    if (operator === "In") return [`${key}=${escapeFieldValue(value)}`];
-    return operator === "NotIn" ? [`${key}!=${escapeFieldValue(value)}`] : [];
-  });
-  return terms.join(",");
+  return { ...info, ...selectors };
 }

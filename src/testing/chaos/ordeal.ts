@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { managedAttachAnnotation } from "#api/well-known.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
@@ -81,6 +82,8 @@ export async function runOrdeals(seed: number, ordeals: readonly Ordeal[]): Prom
   });
   for (const { at } of places) await cluster.client.create(Namespace, { metadata: { name: at.namespace } });
   await cluster.clock.advance(60_000);
+  // Whoever creates a pod before its account exists waits for it, on a clock that stands still meanwhile.
+  await cluster.clock.runUntil(() => places.every(({ at }) => hasAccount(at)), roundMs);
   for (const { ordeal, at } of places) ordeal.watch?.(at);
   const rounds = Math.max(...ordeals.map((ordeal) => ordeal.rounds.length));
   for (let round = 0; round < rounds; round++) {
@@ -97,6 +100,9 @@ export async function runOrdeals(seed: number, ordeals: readonly Ordeal[]): Prom
   for (const { ordeal, at } of places) failures.push(...(await verdict(ordeal, at, faults.get(ordeal) ?? [])));
   return failures;
 }
+
+const hasAccount = ({ cluster, namespace }: Place): boolean =>
+  cluster.informers.of(ServiceAccount).get({ namespace, name: "default" }) !== undefined;
 
 async function verdict(ordeal: Ordeal, at: Place, faults: readonly string[]): Promise<Failure[]> {
   try {

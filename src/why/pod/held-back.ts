@@ -6,12 +6,10 @@ import { describeEvent, lastEvent, podName } from "./pod-parts.ts";
 
 /** A pod without a node that the scheduler knows and holds back. */
 export function explainHeldBack(facts: PodFacts): Explanation | undefined {
-  const { queue, pod } = facts;
+  const { queue } = facts;
   if (queue?.place === "gated") return notAdmitted(facts, queue);
   if (queue?.place === "permit") return waitsForPermission(facts, queue);
-  const condition = pod.status.conditions?.find(({ type }) => type === "PodScheduled");
-  const hasFailed = condition?.status === "False" && condition.reason === "SchedulerError";
-  return hasFailed ? attemptFailed(facts, condition.message ?? "") : undefined;
+  return undefined;
 }
 
 function notAdmitted({ pod, nowMs }: PodFacts, { plugin, reason }: QueueAnswer): Explanation {
@@ -36,12 +34,14 @@ function waitsForPermission({ pod, attempts, nowMs }: PodFacts, { plugin }: Queu
 }
 
 /** A plugin or an extender failed, so nothing is known about nodes. */
-function attemptFailed(facts: PodFacts, message: string): Explanation {
+export function explainFailedAttempt(facts: PodFacts): Explanation | undefined {
+  const condition = facts.pod.status.conditions?.find(({ type }) => type === "PodScheduled");
+  if (condition?.status !== "False" || condition.reason !== "SchedulerError") return undefined;
   const event = lastEvent(facts, ["FailedScheduling"]);
   return {
     hop: "schedule",
     state: "SchedulerError",
-    headline: `Pod ${podName(facts.pod)} is not scheduled because the last attempt failed: ${message}`,
+    headline: `Pod ${podName(facts.pod)} is not scheduled because the last attempt failed: ${condition.message ?? ""}`,
     evidence: event ? [describeEvent(event, facts.nowMs)] : [],
     advice: ["Mend the plugin or the extender that the message names. The scheduler tries again after a few seconds."],
   };

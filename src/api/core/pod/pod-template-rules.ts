@@ -5,6 +5,7 @@ import { dns1123Label } from "#api/meta/names.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type Column } from "#api/resource.ts";
 import { containerImages, containerNames, type PodTemplateSpec } from "../pod-template.ts";
+import { warnOfSpec } from "./pod-warnings.ts";
 import { validatePodTemplate } from "./validate/validate-pod.ts";
 
 interface Templated {
@@ -64,6 +65,15 @@ export function warnOfName(at: Cursor<ApiObject>, old: ApiObject | undefined): v
   if (old || faults.length === 0) return;
   const text = "this is used in Pod names and hostnames, which can result in surprising behavior";
   at.under("metadata", "name").warn(`${text}; a DNS label is recommended: [${faults.join(" ")}]`);
+}
+
+/** Warnings about the template of a new object, or of one whose spec has changed. */
+export function warnOfTemplate(
+  at: Cursor<ApiObject>,
+  old: ApiObject | undefined,
+  template: Cursor<Pick<PodTemplateSpec, "metadata" | "spec">>,
+): void {
+  if (!old || at.value.metadata.generation !== old.metadata.generation) warnOfSpec(template);
 }
 
 interface Counts {

@@ -19,13 +19,14 @@ export function createPodProbes({ deps, pod, facts, changed }: ProbesContext): P
   const { runtime, host, clock } = deps;
   return new PodProbes({
     clock,
-    async check(id, probe, signal) {
+    async check(id, { kind, probe }, signal) {
       const record = facts().records.get(id);
       const container = record && containerNamed(pod(), record.name);
       if (!container) throw new Error("the container is gone");
       const target = targetOf({ deps, facts: facts(), pod }, container, id);
       const limits = { clock, signal, timeoutMs: probe.timeoutSeconds * 1000 };
-      return await runProbe({ runtime, network: host.network }, target, probe, limits);
+      const check = () => runProbe({ runtime, network: host.network }, target, probe, limits);
+      return host.probe ? await host.probe({ kind, probe, ...target }, limits, check) : await check();
     },
     changed,
     recordEvent: (container, reason, message) =>

@@ -3,6 +3,7 @@ import type { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import type { ServiceAccountTokenProjection } from "#api/core/volume/volume.ts";
 import { apiVersionOf } from "#api/resource.ts";
+import { notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import { type Clock, timestamp } from "#lib/async/clock.ts";
 import type { Random } from "#lib/data/random.ts";
@@ -19,8 +20,14 @@ export interface TokenDeps {
   readonly random: Random;
 }
 
+/** Tokens for the service accounts of pods. */
+export interface PodTokens {
+  get(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
+  forgetPod(uid: string): void;
+}
+
 /** Tokens for pods. Each is requested once, and again when a fifth of its life, or a day, is left. */
-export class ServiceAccountTokens {
+export class ServiceAccountTokens implements PodTokens {
   readonly #client: Pick<Client, "createSubresource">;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -82,3 +89,14 @@ export class ServiceAccountTokens {
 const dayMs = 24 * 60 * 60 * 1000;
 /** Spreads the requests of a node's pods over time. */
 const maxSpreadMs = 10_000;
+
+/** The token of a simulated pod, which nobody reads. Like a real one, it needs the service account. */
+export const simulatedTokens = (has: (account: { namespace: string; name: string }) => boolean): PodTokens => ({
+  async get({ metadata, spec }) {
+    const { namespace } = metadata;
+    const name = spec.serviceAccountName ?? "default";
+    if (!has({ namespace, name })) throw notFound(ServiceAccount, name);
+    return "simulated";
+  },
+  forgetPod() {},
+});

@@ -60,14 +60,16 @@ interface WrittenKind {
 function writtenVolume({ name, medium, handles, payload }: WrittenKind): VolumePlugin {
   const pathOf = ({ podDir, podMemoryDir }: VolumeContext, volume: Volume) =>
     volumePath(medium === "memory" ? podMemoryDir : podDir, name, volume.name);
+  const files = (context: VolumeContext, volume: Volume) =>
+    payload(context, volume, context.budgets[medium].count(volume.name));
   const refresh = async (context: VolumeContext, volume: Volume) => {
-    const files = await payload(context, volume, context.budgets[medium].count(volume.name));
     const group = context.pod.spec.securityContext?.fsGroup;
-    await writeAtomically(pathOf(context, volume), files, { nowMs: context.clock.now(), group });
+    await writeAtomically(pathOf(context, volume), await files(context, volume), { nowMs: context.clock.now(), group });
   };
   return {
     name,
     handles,
+    files,
     async setUp(context, volume) {
       const path = pathOf(context, volume);
       await makeRoot(context, volume, path);

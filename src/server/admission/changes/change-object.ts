@@ -9,6 +9,7 @@ import { type ResourceRegistry } from "#server/registry.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { kindOf, type ScaleOf, type SentRequest } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
+import { isConfidential } from "../record-admission.ts";
 import { describeChanges } from "./describe-changes.ts";
 
 /** How the parts of a request are shown whose objects are not those of the API: the parts of other rooms. */
@@ -61,7 +62,8 @@ export async function changeObject(
   const { object } = request;
   if (!object || equal(changed, view.object)) return undefined;
   // Before the change, because the view may be the object itself.
-  const changes = recorder?.isOn ? describeChanges(view.object, changed) : [];
+  const describe = isConfidential(view.resource) ? () => ["the object, whose values are not shown"] : describeChanges;
+  const changes = recorder?.isOn ? describe(view.object, changed) : [];
   if (changeable(view) === scale) {
     views.setScale(request.resource, object, changed);
     return changes;

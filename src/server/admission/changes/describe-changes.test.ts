@@ -16,11 +16,11 @@ const cases: readonly [name: string, before: unknown, after: unknown, changes: r
     { containers: [{ name: "web", image: "a" }] },
     {
       containers: [
-        { name: "proxy", image: "p" },
+        { name: "proxy", image: "p", env: [] },
         { name: "web", image: "b" },
       ],
     },
-    ['containers[web].image: "a" → "b"', "containers[proxy]: added {name, image}"],
+    ['containers[web].image: "a" → "b"', 'containers[proxy]: added {name: "proxy", image: "p", env}'],
   ],
   ["a list without names", { args: ["a"] }, { args: ["a", "b"] }, ["args: a list of 1 → a list of 2"]],
 ];

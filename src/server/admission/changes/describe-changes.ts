@@ -67,10 +67,12 @@ function described(before: unknown, after: unknown): string {
 function shown(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isObject(value)) {
-    const names = Object.keys(value);
-    const some = truncateBytes(names.slice(0, 3).join(", "), maxValueBytes);
-    return `{${some}${names.length > 3 ? ", …" : ""}}`;
+    const members = Object.entries(value);
+    const some = members.slice(0, 3).map(([name, member]) => `${name}${scalar(member)}`);
+    return `{${truncateBytes(some.join(", "), maxValueBytes)}${members.length > 3 ? ", …" : ""}}`;
   }
   const text = typeof value === "string" ? JSON.stringify(truncateBytes(value, maxValueBytes)) : String(value);
   return truncateBytes(text, maxValueBytes + 2);
 }
+
+const scalar = (member: unknown): string => (typeof member === "object" && member !== null ? "" : `: ${shown(member)}`);

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { type ServerResponse } from "node:http";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { MutatingWebhookConfiguration } from "#api/admissionregistration/mutating-webhook-configuration.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
@@ -26,7 +28,7 @@ const cases: Record<string, { serve(response: ServerResponse, review: Review): v
       says: /failed to call webhook: Post "https:.*\?timeout=1s": context deadline exceeded$/,
     },
     stops: { serve: (response) => void response.write("{"), says: /context deadline exceeded$/ },
-    breaks: { serve: (response) => response.destroy(), says: /failed to call webhook: Post .*socket hang up$/ },
+    breaks: { serve: (response) => response.destroy(), says: /failed to call webhook: Post .*: EOF$/ },
     floods: { serve: flood, says: /the answer is larger than 4194304 bytes$/ },
     babbles: {
       serve: (response) => response.end("<html>"),
@@ -97,6 +99,56 @@ test("a webhook that fails is handled by its failure policy, and the message nam
     }),
   );
   assert(sent < 200 * 1024 * 1024, `${sent} bytes were sent`);
+});
+
+/** What a server that does not speak TLS may do with a connection, and what the caller is told. */
+const sockets: Record<string, { connected(socket: Socket): void; says: RegExp }> = {
+  dead: { connected: () => undefined, says: /: dial tcp 127\.0\.0\.1:\d+: connect: connection refused$/ },
+  silent: { connected: () => undefined, says: /\?timeout=1s": context deadline exceeded$/ },
+  plain: {
+    connected: (socket) => void socket.write("HTTP/1.1 200 OK\r\n\r\n{}"),
+    says: /: tls: first record does not look like a TLS handshake$/,
+  },
+  closes: { connected: (socket) => void socket.end(), says: /failed to call webhook: Post .*: EOF$/ },
+};
+
+test("a webhook that does not speak TLS is handled by its failure policy, and the message names it", async () => {
+  await using cluster = await startCluster({ controllers: false, clock: "system" });
+  await using stack = new AsyncDisposableStack();
+  for (const [name, { connected }] of Object.entries(sockets)) {
+    const server = createServer((socket) => connected(socket.on("error", () => undefined).resume()));
+    stack.defer(() => void server.close());
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    if (name === "dead") await once(server.close(), "close");
+    for (const failurePolicy of ["Fail", "Ignore"] as const) {
+      const part = {
+        failurePolicy,
+        timeoutSeconds: name === "silent" ? 1 : 30,
+        objectSelector: { matchLabels: { case: name, failurePolicy } },
+      };
+      const configuration = mutating(
+        `${name}-${failurePolicy.toLowerCase()}`,
+        hookAt(`https://127.0.0.1:${port}/`, part),
+      );
+      await cluster.client.create(MutatingWebhookConfiguration, configuration);
+    }
+  }
+
+  await Promise.all(
+    Object.entries(sockets).map(async ([name, { says }]) => {
+      const create = (failurePolicy: string) =>
+        cluster.client.create(ConfigMap, {
+          metadata: { generateName: name, namespace: "default", labels: { case: name, failurePolicy } },
+        });
+      await assert.rejects(create("Fail"), (error: Error) => {
+        assert.match(error.message, /^Internal error occurred: failed calling webhook "guard.example.com": /);
+        assert.match(error.message, says);
+        return true;
+      });
+      assert.equal((await create("Ignore")).metadata.labels?.case, name);
+    }),
+  );
 });
 
 const patches = {

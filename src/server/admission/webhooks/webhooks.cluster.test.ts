@@ -11,7 +11,6 @@ import { ServiceAccount } from "#api/core/service-account.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import { type Clock } from "#lib/async/clock.ts";
 import { primaryAddress } from "#lib/net/ip.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { caBundle, hookAt, mutating, patchOf, type Review, startWebhooks, validating } from "./webhooks.suite.ts";
@@ -20,7 +19,7 @@ const start = () => startCluster({ controllers: false, clock: "system" });
 const map = (name: string, data: Record<string, string> = {}) => ({ metadata: { name, namespace: "default" }, data });
 
 /** What a client over the network would send. */
-async function send({ api }: TestCluster<Clock>, method: string, path: string, body: object) {
+async function send({ api }: TestCluster, method: string, path: string, body: object) {
   const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
   const served = await api.server.serve({
     ...{ method, path, query: "", headers: { "content-type": type }, body: Buffer.from(JSON.stringify(body)) },

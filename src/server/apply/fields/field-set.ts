@@ -141,8 +141,10 @@ export function tidy(members: Record<PathElement, FieldSet>): FieldSet | undefin
 
 /** The same members, sorted. */
 export function sorted(members: FieldSet): FieldSet {
+  const elements = Object.keys(members);
+  if (elements.length < 2) return members;
   const ordered: Record<PathElement, FieldSet> = {};
-  for (const element of sortElements(Object.keys(members))) ordered[element] = members[element] as FieldSet;
+  for (const element of sortElements(elements)) ordered[element] = members[element] as FieldSet;
   return ordered;
 }
 

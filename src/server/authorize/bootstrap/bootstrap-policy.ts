@@ -189,6 +189,21 @@ export const clusterRoleTexts: RoleTexts = {
     "read | core | nodes",
     recordEvents,
   ],
+  // Not upstream's: there an administrator installs a controller for Ingresses and Gateways.
+  "orlop:ingress": [
+    "list watch | core | endpoints nodes services namespaces",
+    "list watch | core | secrets",
+    "list watch | discovery.k8s.io | endpointslices",
+    "read | networking.k8s.io | ingresses",
+    "update | networking.k8s.io | ingresses/status",
+    "read create | networking.k8s.io | ingressclasses",
+    "read | gateway.networking.k8s.io | *",
+    "create | gateway.networking.k8s.io | gatewayclasses",
+    "update | gateway.networking.k8s.io | gatewayclasses/status gateways/status grpcroutes/status httproutes/status",
+    "create | apiextensions.k8s.io | customresourcedefinitions",
+    "get update | apiextensions.k8s.io | customresourcedefinitions | gatewayclasses.gateway.networking.k8s.io gateways.gateway.networking.k8s.io httproutes.gateway.networking.k8s.io grpcroutes.gateway.networking.k8s.io referencegrants.gateway.networking.k8s.io",
+    recordEvents,
+  ],
   "system:volume-scheduler": [
     "read patch update | core | persistentvolumes",
     "read | storage.k8s.io | storageclasses",
@@ -235,6 +250,7 @@ export const roleTexts: RoleTexts = {
 /** Who has which cluster role. A subject is `User name`, `Group name` or `ServiceAccount namespace/name`. */
 export const clusterBindingTexts: Readonly<Record<string, readonly string[]>> = {
   "cluster-admin": ["Group system:masters"],
+  "orlop:ingress": ["ServiceAccount kube-system/orlop-ingress"],
   "orlop:local-volume-provisioner": ["ServiceAccount kube-system/local-volume-provisioner"],
   "system:basic-user": ["Group system:authenticated"],
   "system:discovery": ["Group system:authenticated"],

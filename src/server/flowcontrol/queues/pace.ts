@@ -1,3 +1,5 @@
+import { realSetImmediate } from "#lib/async/real-timers.ts";
+
 /** Something that has requests waiting for the next turn. */
 export interface Paced {
   /** Runs what may run now. */
@@ -11,7 +13,7 @@ export interface Loop {
   /** Calls back in this turn, when all promises have settled that can. */
   afterPromises(callback: () => void): void;
 }
-const nodeLoop: Loop = { afterTurn: setImmediate, afterPromises: process.nextTick };
+const nodeLoop: Loop = { afterTurn: realSetImmediate, afterPromises: process.nextTick };
 
 /**
  * Counts the turns of the event loop. All requests share one thread, so a seat alone does not bound how long the others

@@ -124,8 +124,8 @@ export class QueueSet implements Paced {
       bound(queue);
       if (!queue.isActive) this.#activeQueues--;
     } else this.unqueued.delete(ticket);
-    if (ticket.finalMs > 0) this.#clock.after(ticket.finalMs, () => this.#release(ticket));
-    else this.#release(ticket);
+    if (ticket.finalMs > 0) this.#clock.after(ticket.finalMs, () => this.#releaseAt(ticket, this.#pace.now()));
+    else this.#releaseAt(ticket, now);
   }
 
   /** Starts what has seats, and time in this turn. */
@@ -259,9 +259,9 @@ export class QueueSet implements Paced {
     this.#noteDemand();
   }
 
-  #release(ticket: Ticket): void {
+  #releaseAt(ticket: Ticket, now: number): void {
     const { queue } = ticket;
-    this.#sync(this.#pace.now());
+    this.#sync(now);
     this.seatsInUse -= ticket.seats;
     ticket.asking.tally.seatsInUse -= ticket.seats;
     if (queue) {

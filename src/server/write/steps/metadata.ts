@@ -8,14 +8,13 @@ export function stampNew(resource: Resource, object: ApiObject, now: number): vo
   object.kind = resource.kind;
   object.apiVersion = apiVersionOf(resource);
   const { metadata } = object;
-  delete metadata.uid;
-  delete metadata.resourceVersion;
-  delete metadata.selfLink;
-  delete metadata.deletionTimestamp;
-  delete metadata.deletionGracePeriodSeconds;
-  if (resource.hasGeneration) delete metadata.generation;
+  for (const name of setByServer) if (name in metadata) delete metadata[name];
+  if (resource.hasGeneration && "generation" in metadata) delete metadata.generation;
   metadata.creationTimestamp = timestamp(now);
 }
+
+/** They are almost never there, and a deletion of what is not there costs as much as any other. */
+const setByServer = ["uid", "resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
 
 /** Fields that a client cannot change are copied from the current object, so that it may omit them. */
 export function keepIdentity(resource: Resource, { object, old: { metadata: old } }: Change): void {

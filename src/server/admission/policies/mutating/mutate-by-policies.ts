@@ -5,7 +5,7 @@ import { StatusError, serviceUnavailable } from "#api/status.ts";
 import { Slice } from "#lib/async/turns.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { kindText } from "#server/apply/check-applied.ts";
-import { because, type RefusalCause } from "#server/refusal.ts";
+import { because, type RefusalCause, shortExpression } from "#server/refusal.ts";
 import { changeable, changeObject } from "../../changes/change-object.ts";
 import { type Rounds } from "../../changes/rounds.ts";
 import { RequestAccess } from "../../expressions/access.ts";
@@ -143,7 +143,8 @@ class Mutation {
       const changed = patchers[mutation.patchType](resource, object, await written(evaluation, mutation));
       const changes = await changeObject(this.#deps, { request: this.#request, view, changed });
       count();
-      if (changes) endHop?.({ binding: binding.metadata.name, changes });
+      const expression = shortExpression(mutation.expression.source);
+      if (changes) endHop?.({ binding: binding.metadata.name, expression, changes });
       return changes !== undefined;
     } catch (error) {
       count(messageOf(error));

@@ -1,5 +1,6 @@
 import { perCallLimit } from "#cel-kubernetes/environment.ts";
 import { type Evaluated, OutOfBudget } from "../../expressions/stage.ts";
+import { isConfidential } from "../../record-admission.ts";
 import { type Evaluation, meetsConditions, policyBudget, stageFor } from "../evaluate-common.ts";
 import { type CompiledAnnotation, type CompiledPolicy, type CompiledValidation } from "./compile-policy.ts";
 
@@ -70,7 +71,7 @@ async function validate(evaluation: ValidatingEvaluation): Promise<Pick<PolicyRe
     if (value === true && error === undefined) continue;
     const { expression, reason = "Invalid" } = validation;
     // The first failure decides, so only that one is explained.
-    const values = failures.length === 0 ? stage.describe(expression) : [];
+    const values = failures.length === 0 && !seesSecrets(evaluation) ? stage.describe(expression) : [];
     const about = { index, expression: expression.source, values, error, seconds: seconds[index] ?? 0 };
     if (error === undefined) {
       failures.push({ ...about, message: messages.texts[index] || usualMessage(validation), reason });
@@ -79,6 +80,9 @@ async function validate(evaluation: ValidatingEvaluation): Promise<Pick<PolicyRe
   }
   return { failures, ignored };
 }
+
+const seesSecrets = ({ facts: { request, params } }: ValidatingEvaluation): boolean =>
+  isConfidential(request.resource) || params?.kind === "Secret";
 
 const usualMessage = ({ message, expression }: CompiledValidation): string =>
   message.trim() || `failed expression: ${expression.source.trim()}`;

@@ -1,29 +1,37 @@
 import { type Taint } from "#api/core/node.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
 import { type UserInfo } from "#api/exchange.ts";
+import { zoneLabel } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { type Amounts, simulatedMachine } from "#kubelet/node/machine.ts";
-import { SimulatedRuntime, type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulated.ts";
+import { SimulatedRuntime, type SimulatedState } from "#kubelet/runtime/simulated.ts";
+import { type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulation.ts";
 import { renderResourceMetrics } from "#kubelet/server/render-stats.ts";
 import { collectSimulatedStats } from "#kubelet/server/stats.ts";
+import { createSimulatedHost, type SimulatedHostHooks } from "#kubelet/simulated-host.ts";
+import { simulatedTokens } from "#kubelet/volumes/written/service-account-tokens.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { isAbort, type Task } from "#lib/async/tasks.ts";
+import { Restartable } from "#lib/async/restartable.ts";
+import type { Task } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
 import { formatIPv4 } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
-import { nodeUser } from "./identities.ts";
+import { nodeUser } from "../identities.ts";
 
 /** All of these have defaults. */
 export interface SimulationOptions {
   readonly capacity?: Amounts;
   readonly labels?: (index: number) => Readonly<Record<string, string>>;
+  /** The nodes are in these zones in turn, and have the labels that say so. */
+  readonly zones?: readonly string[];
   readonly taints?: readonly Taint[];
   /** How long containerd's operations take; no time by default. */
   readonly delays?: Partial<SimulationDelays>;
   /** Lets a test decide what containers do. */
-  readonly hooks?: SimulationHooks;
+  readonly hooks?: SimulationHooks & SimulatedHostHooks;
 }
 
 export interface SimulatedNodeDeps {
@@ -42,6 +50,7 @@ export interface SimulatedNode {
   /** Its containers, which outlive the kubelet. */
   readonly runtime: SimulatedRuntime;
   readonly isRunning: boolean;
+  readonly labels: Readonly<Record<string, string>>;
   /** The body of the kubelet's `/metrics/resource`; rejects while the kubelet is stopped. */
   resourceMetrics(): Promise<string>;
   /** Stops the kubelet; its containers keep running. */
@@ -57,8 +66,15 @@ export function createSimulatedNodes(
   count: number,
   deps: SimulatedNodeDeps,
   options: SimulationOptions = {},
+  /** What runs on each at the beginning. */
+  from: readonly SimulatedState[] = [],
 ): SimulatedNode[] {
-  return Array.from({ length: count }, (_, index) => new Simulated(index, deps, options));
+  return Array.from({ length: count }, (_, index) => new Simulated(index, deps, { ...options, from: from[index] }));
+}
+
+function labelsOf(index: number, { labels, zones = [] }: SimulationOptions): Readonly<Record<string, string>> {
+  const zone = zones[index % zones.length];
+  return { ...(zone ? { [zoneLabel]: zone } : {}), ...labels?.(index) };
 }
 
 /** Outside the range from which other nodes get their pod ranges. Fits 32,768 nodes of 253 pods. */
@@ -67,28 +83,28 @@ const hostBase = 172 * 2 ** 24 + 16 * 2 ** 16;
 
 class Simulated implements SimulatedNode {
   readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
   readonly runtime: SimulatedRuntime;
   readonly #createKubelet: () => Kubelet;
+  readonly #life: Restartable;
   #kubelet: Kubelet | undefined;
-  #wanted = true;
-  #stopKubelet: AbortController | undefined;
-  #changed = Promise.withResolvers<void>();
-  #ended: Promise<void> = Promise.resolve();
 
-  constructor(index: number, deps: SimulatedNodeDeps, options: SimulationOptions) {
-    const { clock, random } = deps;
-    const { hooks, delays, capacity, labels, taints = [] } = options;
+  constructor(
+    index: number,
+    deps: SimulatedNodeDeps,
+    options: SimulationOptions & { readonly from?: SimulatedState | undefined },
+  ) {
+    const { clock, random, informers } = deps;
+    const { hooks = {}, delays = {}, capacity, taints = [], from } = options;
     const podCidr = `${formatIPv4(podBase + index * 256)}/24`;
     this.name = `node-${index + 1}`;
-    this.runtime = new SimulatedRuntime({
-      clock,
-      random,
-      podCidr,
-      ...(hooks ? { hooks } : {}),
-      ...(delays ? { delays } : {}),
-    });
+    this.labels = labelsOf(index, options);
+    this.runtime = new SimulatedRuntime({ clock, random, podCidr, hooks, delays, ...(from ? { from } : {}) });
+    this.#life = new Restartable(this.name, (signal) => this.#runKubelet(signal));
     const startedMs = clock.now();
     const machine = simulatedMachine(this.name, formatIPv4(hostBase + index + 1), capacity);
+    const accounts = informers.of(ServiceAccount);
+    const host = createSimulatedHost({ clock, allocatable: machine.allocatable, hooks });
     this.#createKubelet = () => {
       const kubelet: Kubelet = new Kubelet({
         ...deps,
@@ -96,8 +112,10 @@ class Simulated implements SimulatedNode {
         client: deps.clientFor(nodeUser(this.name)),
         runtime: this.runtime,
         machine,
+        host,
+        tokens: simulatedTokens((ref) => accounts.get(ref) !== undefined),
         podCidrs: [podCidr],
-        labels: labels?.(index) ?? {},
+        labels: this.labels,
         taints,
         stats: () =>
           collectSimulatedStats({
@@ -110,7 +128,7 @@ class Simulated implements SimulatedNode {
   }
 
   get isRunning(): boolean {
-    return this.#stopKubelet !== undefined;
+    return this.#life.isRunning;
   }
 
   async resourceMetrics(): Promise<string> {
@@ -118,45 +136,16 @@ class Simulated implements SimulatedNode {
     return renderResourceMetrics(await this.#kubelet.handle.stats());
   }
 
-  async stop(): Promise<void> {
-    this.#wanted = false;
-    this.#stopKubelet?.abort(new Error("the node stops"));
-    this.#changed.resolve();
-    await this.#ended;
-  }
+  stop = (): Promise<void> => this.#life.stop();
+  start = (): void => this.#life.start();
+  run: Task = (signal) => this.#life.run(signal);
 
-  start(): void {
-    this.#wanted = true;
-    this.#changed.resolve();
-  }
-
-  run: Task = async (signal) => {
-    const end = () => this.#changed.resolve();
-    signal.addEventListener("abort", end, { once: true });
-    while (!signal.aborted) {
-      this.#changed = Promise.withResolvers<void>();
-      if (this.#wanted) await this.#runOnce(signal);
-      else await this.#changed.promise;
-    }
-    signal.removeEventListener("abort", end);
-  };
-
-  async #runOnce(signal: AbortSignal): Promise<void> {
-    const stop = new AbortController();
-    const pass = () => stop.abort(signal.reason);
-    signal.addEventListener("abort", pass, { once: true });
-    this.#stopKubelet = stop;
+  async #runKubelet(signal: AbortSignal): Promise<void> {
     this.#kubelet = this.#createKubelet();
-    const running = this.#kubelet.run(stop.signal);
-    this.#ended = running.catch(() => {});
     try {
-      await running;
-    } catch (error) {
-      if (!isAbort(error, stop.signal)) throw error;
+      await this.#kubelet.run(signal);
     } finally {
-      this.#stopKubelet = undefined;
       this.#kubelet = undefined;
-      signal.removeEventListener("abort", pass);
     }
   }
 }

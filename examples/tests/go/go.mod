@@ -1,0 +1,3 @@
+module example.com/rollout
+
+go 1.22

@@ -1,0 +1,35 @@
+/**
+ * Data is converted where it is read, and lists and maps know no evaluation. So what they did is noted here, for the one
+ * evaluation that runs: evaluations do not wait.
+ */
+class Decoded {
+  /** How much was converted, by all evaluations together. An evaluation compares what it is with what it was. */
+  characters = 0;
+  #keys = new Map<object, readonly string[]>();
+
+  /** The keys of an object. Those of a large one take long to list, and an expression may ask for them again and again. */
+  keysOf(data: Readonly<Record<string, unknown>>): readonly string[] {
+    const known = this.#keys.get(data);
+    if (known) {
+      this.characters += listWork;
+      return known;
+    }
+    const keys = Object.keys(data);
+    this.characters += keyWork * keys.length;
+    if (keys.length >= manyKeys) this.#keys.set(data, keys);
+    return keys;
+  }
+
+  /** Must be called when an evaluation starts: the data may have changed since the last one. */
+  forget(): void {
+    if (this.#keys.size > 0) this.#keys.clear();
+  }
+}
+
+/** Listing a key takes as long as decoding so many characters. */
+const keyWork = 20;
+/** The same for a list that is known. */
+const listWork = 100;
+const manyKeys = 50;
+
+export const decoded = new Decoded();

@@ -1,0 +1,329 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { atOnce } from "#lib/async/turns.ts";
+import { RouteTable } from "../routing/route-table.ts";
+import { type Finding } from "./conditions.ts";
+import { type BackendRef, type Gateway, type GatewayRoute, type Listener, type ReferenceGrant } from "./kinds.ts";
+import { type GatewayFacts, type GatewaysPlan, hostsOf, planGateways } from "./plan-gateways.ts";
+import { milliseconds } from "./plan-rules.ts";
+
+const meta = (key: string, age = 1) => {
+  const [namespace = "", name = ""] = key.split("/");
+  return {
+    namespace,
+    name,
+    uid: key,
+    generation: 1,
+    creationTimestamp: `2026-01-01T00:00:${String(age).padStart(2, "0")}Z`,
+  };
+};
+const http = (change: Partial<Listener> = {}): Listener => ({ name: "http", port: 80, protocol: "HTTP", ...change });
+const https = (secret: string, change: Partial<Listener> = {}): Listener => {
+  const [name = "", namespace] = secret.split("/").reverse();
+  const certificateRefs = [{ group: "", kind: "Secret", name, ...(namespace ? { namespace } : {}) }];
+  return { name: "https", port: 443, protocol: "HTTPS", tls: { mode: "Terminate", certificateRefs }, ...change };
+};
+const gateway = (key: string, listeners: readonly Listener[], age = 1): Gateway => ({
+  metadata: meta(key, age),
+  spec: { gatewayClassName: "orlop", listeners },
+});
+const backend = (name: string, change: Partial<BackendRef> = {}): BackendRef => ({
+  ...{ group: "", kind: "Service", name, port: 80, weight: 1 },
+  ...change,
+});
+const route = (key: string, spec: Partial<GatewayRoute["spec"]> = {}, age = 1): GatewayRoute => ({
+  metadata: meta(key, age),
+  spec: { parentRefs: [{ name: "gw" }], rules: [{ backendRefs: [backend("web")] }], ...spec },
+});
+const from = (kind: "All" | "Same"): Partial<Listener> => ({ allowedRoutes: { namespaces: { from: kind } } });
+
+function plan(
+  gateways: readonly Gateway[],
+  routes: readonly GatewayRoute[],
+  change: Partial<GatewayFacts> = {},
+): GatewaysPlan {
+  return atOnce(
+    planGateways({
+      gateways,
+      routes: routes.map((one) => ({ kind: "HTTPRoute", route: one })),
+      ports: { http: 80, https: 443 },
+      grantsIn: () => [],
+      matchesNamespace: (namespace, { matchLabels = {} }) => matchLabels.name === namespace,
+      ingressOwner: () => undefined,
+      secretFault: (key) => (key.endsWith("/good") ? undefined : `secret ${key} does not exist`),
+      faultOf: ({ name }) => (name === "gone" ? { reason: "BackendNotFound", message: "no such service" } : undefined),
+      ...change,
+    }),
+  );
+}
+
+const says = (findings: readonly Finding[] = []): string[] =>
+  findings.map(({ type, isTrue, reason }) => `${type}=${isTrue} ${reason}`);
+const routeSays = (planned: GatewaysPlan, one: GatewayRoute): string[] =>
+  says(planned.routes.get(one)?.[0]?.conditions);
+const listenerSays = (planned: GatewaysPlan, one: Gateway, at = 0): string[] =>
+  says(planned.gateways.get(one)?.listeners[at]?.conditions);
+
+function answer(
+  planned: GatewaysPlan,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): string | undefined {
+  const [method = "", host = "", url = "/"] = text.split(" ");
+  const [path = "", search] = url.split("?");
+  const table = atOnce(RouteTable.build({ scopes: planned.http, fallbacks: [] }));
+  const request = { method, host, path, search: search ? `?${search}` : "", header: (name: string) => headers[name] };
+  const action = table.match(request)?.action;
+  if (action?.type === "forward") return action.backends.map(({ key, fault }) => key ?? fault).join();
+  return action?.type;
+}
+
+test("a route is attached to the Gateway that it names, and both say so", () => {
+  const gw = gateway("a/gw", [http()]);
+  const web = route("a/web");
+  const planned = plan([gw], [web]);
+
+  assert.deepEqual(routeSays(planned, web), ["Accepted=true Accepted", "ResolvedRefs=true ResolvedRefs"]);
+  assert.deepEqual(says(planned.gateways.get(gw)?.conditions), [
+    "Accepted=true Accepted",
+    "Programmed=true Programmed",
+  ]);
+  assert.deepEqual(listenerSays(planned, gw), [
+    "Accepted=true Accepted",
+    "Programmed=true Programmed",
+    "ResolvedRefs=true ResolvedRefs",
+    "Conflicted=false NoConflicts",
+  ]);
+  assert.equal(planned.gateways.get(gw)?.listeners[0]?.attachedRoutes, 1);
+  assert.equal(answer(planned, "GET x.example /"), "a/web:80");
+});
+
+const refusals: readonly { name: string; gateway: Gateway; route: GatewayRoute; says: string }[] = [
+  {
+    name: "of another namespace",
+    gateway: gateway("a/gw", [http()]),
+    route: route("b/web", { parentRefs: [{ name: "gw", namespace: "a" }] }),
+    says: "Accepted=false NotAllowedByListeners",
+  },
+  {
+    name: "of a namespace with other labels",
+    gateway: gateway("a/gw", [
+      http({ allowedRoutes: { namespaces: { from: "Selector", selector: { matchLabels: { name: "c" } } } } }),
+    ]),
+    route: route("b/web", { parentRefs: [{ name: "gw", namespace: "a" }] }),
+    says: "Accepted=false NotAllowedByListeners",
+  },
+  {
+    name: "of a kind that the listener does not take",
+    gateway: gateway("a/gw", [http({ allowedRoutes: { kinds: [{ kind: "GRPCRoute" }] } })]),
+    route: route("a/web"),
+    says: "Accepted=false NotAllowedByListeners",
+  },
+  {
+    name: "that names no listener",
+    gateway: gateway("a/gw", [http()]),
+    route: route("a/web", { parentRefs: [{ name: "gw", sectionName: "other" }] }),
+    says: "Accepted=false NoMatchingParent",
+  },
+  {
+    name: "that names no port",
+    gateway: gateway("a/gw", [http()]),
+    route: route("a/web", { parentRefs: [{ name: "gw", port: 81 }] }),
+    says: "Accepted=false NoMatchingParent",
+  },
+  {
+    name: "with other hosts",
+    gateway: gateway("a/gw", [http({ hostname: "*.shop.example" })]),
+    route: route("a/web", { hostnames: ["shop.example"] }),
+    says: "Accepted=false NoMatchingListenerHostname",
+  },
+  {
+    name: "with a pattern as its path",
+    gateway: gateway("a/gw", [http()]),
+    route: route("a/web", { rules: [{ matches: [{ path: { type: "RegularExpression", value: "(a+)+" } }] }] }),
+    says: "Accepted=false UnsupportedValue",
+  },
+  {
+    name: "with a filter that nobody knows",
+    gateway: gateway("a/gw", [http()]),
+    route: route("a/web", { rules: [{ filters: [{ type: "ExtensionRef" }] }] }),
+    says: "Accepted=false UnsupportedValue",
+  },
+  {
+    name: "that changes where a message ends",
+    gateway: gateway("a/gw", [http()]),
+    route: route("a/web", {
+      rules: [
+        {
+          filters: [
+            { type: "RequestHeaderModifier", requestHeaderModifier: { set: [{ name: "Content-Length", value: "0" }] } },
+          ],
+        },
+      ],
+    }),
+    says: "Accepted=false UnsupportedValue",
+  },
+];
+for (const { name, gateway: gw, route: one, says: expected } of refusals) {
+  test(`a route ${name} is refused`, () => {
+    const planned = plan([gw], [one]);
+
+    assert.equal(routeSays(planned, one)[0], expected);
+    assert.equal(answer(planned, "GET shop.example /"), undefined);
+  });
+}
+
+test("a route without a Gateway of ours gets no status from us", () => {
+  assert.equal(plan([], [route("a/web")]).routes.size, 0);
+});
+
+const listeners: readonly { name: string; listener: Listener; says: readonly string[] }[] = [
+  { name: "another port", listener: http({ port: 22 }), says: ["Accepted=false PortUnavailable"] },
+  { name: "the port of another protocol", listener: http({ port: 443 }), says: ["Accepted=false PortUnavailable"] },
+  { name: "an unknown protocol", listener: http({ protocol: "TCP" }), says: ["Accepted=false UnsupportedProtocol"] },
+  { name: "a missing secret", listener: https("none"), says: ["ResolvedRefs=false InvalidCertificateRef"] },
+  { name: "a secret of another namespace", listener: https("b/good"), says: ["ResolvedRefs=false RefNotPermitted"] },
+  {
+    name: "an unknown kind of routes",
+    listener: http({ allowedRoutes: { kinds: [{ kind: "PizzaRoute" }] } }),
+    says: ["ResolvedRefs=false InvalidRouteKinds"],
+  },
+];
+for (const { name, listener, says: expected } of listeners) {
+  test(`a listener with ${name} is not programmed`, () => {
+    const gw = gateway("a/gw", [listener]);
+    const planned = plan([gw], []);
+
+    const said = listenerSays(planned, gw);
+    for (const one of [...expected, "Programmed=false Invalid"]) assert(said.includes(one), said.join(", "));
+    assert.deepEqual(says(planned.gateways.get(gw)?.conditions), [
+      "Accepted=false ListenersNotValid",
+      "Programmed=false Invalid",
+    ]);
+  });
+}
+
+test("a grant allows a secret of another namespace, and nothing else there", () => {
+  const grant = (name?: string): ReferenceGrant => ({
+    metadata: meta("b/grant"),
+    spec: {
+      from: [{ group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "a" }],
+      to: [{ group: "", kind: "Secret", ...(name ? { name } : {}) }],
+    },
+  });
+  const gw = gateway("a/gw", [https("b/good")]);
+  const isServed = (grants: readonly ReferenceGrant[]) =>
+    plan([gw], [], { grantsIn: (namespace) => (namespace === "b" ? grants : []) }).certificates.length === 1;
+
+  assert.equal(isServed([grant()]), true);
+  assert.equal(isServed([grant("good")]), true);
+  assert.equal(isServed([grant("other")]), false);
+});
+
+test("a host belongs to the namespace that had it first, as a Gateway or as an Ingress", () => {
+  const old = gateway("a/gw", [http({ hostname: "shop.example" })], 1);
+  const evil = gateway("evil/gw", [http({ hostname: "shop.example" })], 2);
+  const web = route("a/web");
+  const login = route("evil/login", {
+    rules: [{ matches: [{ path: { type: "Exact", value: "/login" } }], backendRefs: [backend("steal")] }],
+  });
+  const planned = plan([evil, old], [web, login]);
+
+  assert.equal(answer(planned, "GET shop.example /login"), "a/web:80");
+  assert(listenerSays(planned, evil).includes("Conflicted=true HostnameConflict"));
+  const byIngress = plan([old], [web], { ingressOwner: (host) => (host === "shop.example" ? "b" : undefined) });
+  assert.equal(answer(byIngress, "GET shop.example /"), undefined);
+});
+
+test("a backend that does not exist keeps its share, and the route says so", () => {
+  const one = route("a/web", { rules: [{ backendRefs: [backend("web"), backend("gone")] }] });
+  const planned = plan([gateway("a/gw", [http()])], [one]);
+
+  assert.deepEqual(routeSays(planned, one), ["Accepted=true Accepted", "ResolvedRefs=false BackendNotFound"]);
+  assert.equal(answer(planned, "GET x /"), "a/web:80,no such service");
+});
+
+test("matches are compared as upstream orders them", () => {
+  const rule = (name: string, match: object) => ({ matches: [match], backendRefs: [backend(name)] });
+  const one = route("a/web", {
+    hostnames: ["*.example"],
+    rules: [
+      rule("root", { path: { type: "PathPrefix", value: "/" } }),
+      rule("api", { path: { type: "PathPrefix", value: "/api/" } }),
+      rule("post", { path: { type: "PathPrefix", value: "/api" }, method: "POST" }),
+      rule("canary", { path: { type: "PathPrefix", value: "/api" }, headers: [{ name: "X-Canary", value: "1" }] }),
+      rule("query", { path: { type: "PathPrefix", value: "/api" }, queryParams: [{ name: "v", value: "2" }] }),
+      rule("exact", { path: { type: "Exact", value: "/api/one" } }),
+    ],
+  });
+  const planned = plan([gateway("a/gw", [http()])], [one]);
+
+  assert.equal(answer(planned, "GET a.b.example /x"), "a/root:80");
+  assert.equal(answer(planned, "GET a.example /api"), "a/api:80");
+  assert.equal(answer(planned, "GET a.example /apis"), "a/root:80");
+  assert.equal(answer(planned, "POST a.example /api/x", { "x-canary": "1" }), "a/post:80");
+  assert.equal(answer(planned, "GET a.example /api/x", { "x-canary": "1" }), "a/canary:80");
+  assert.equal(answer(planned, "GET a.example /api/x?v=2"), "a/query:80");
+  assert.equal(answer(planned, "GET a.example /api/one"), "a/exact:80");
+  assert.equal(answer(planned, "GET example /"), undefined);
+});
+
+test("a route may come from every namespace that the listener allows", () => {
+  const one = route("b/web", { parentRefs: [{ name: "gw", namespace: "a" }] });
+
+  assert.equal(answer(plan([gateway("a/gw", [http(from("All"))])], [one]), "GET x /"), "b/web:80");
+});
+
+test("calls of gRPC are paths", () => {
+  const one = route("a/grpc", {
+    rules: [
+      { matches: [{ method: { service: "shop.v1.Orders", method: "Get" } }], backendRefs: [backend("get")] },
+      { matches: [{ method: { service: "shop.v1.Orders" } }], backendRefs: [backend("orders")] },
+    ],
+  });
+  const planned = plan([gateway("a/gw", [http()])], [], { routes: [{ kind: "GRPCRoute", route: one }] });
+
+  assert.equal(answer(planned, "POST x /shop.v1.Orders/Get"), "a/get:80");
+  assert.equal(answer(planned, "POST x /shop.v1.Orders/Put"), "a/orders:80");
+  assert.equal(answer(planned, "GET x /shop.v1.Orders/Put"), undefined);
+  assert.equal(answer(planned, "POST x /shop.v1.OrdersX/Put"), undefined);
+});
+
+test("a namespace with too many matches keeps its oldest routes", () => {
+  const many = Array.from({ length: 16 }, (_, at) => ({
+    matches: Array.from({ length: 8 }, (__, index) => ({ path: { type: "Exact", value: `/${at}/${index}` } })),
+    backendRefs: [backend("web")],
+  }));
+  const hostnames = Array.from({ length: 16 }, (_, index) => `h${index}.example`);
+  const routes = ["a/r1", "a/r2", "a/r3"].map((key, index) => route(key, { rules: many, hostnames }, index));
+  const fine = route("b/web", { parentRefs: [{ name: "gw", namespace: "a" }] }, 9);
+  const planned = plan([gateway("a/gw", [http(from("All"))])], [...routes, fine]);
+
+  assert.deepEqual(
+    [...routes, fine].map((one) => routeSays(planned, one)[0]),
+    ["Accepted=true Accepted", "Accepted=true Accepted", "Accepted=false UnsupportedValue", "Accepted=true Accepted"],
+  );
+});
+
+const hosts: readonly (readonly [listener: string, route: readonly string[], common: readonly string[]])[] = [
+  ["", [], [""]],
+  ["", ["a.example"], ["a.example"]],
+  ["a.example", [], ["a.example"]],
+  ["*.example", ["a.example", "b.other"], ["a.example"]],
+  ["a.example", ["*.example"], ["a.example"]],
+  ["*.example", ["*.a.example"], ["*.a.example"]],
+  ["*.a.example", ["*.example"], ["*.a.example"]],
+  ["*.example", ["example"], []],
+  ["a.example", ["b.example"], []],
+];
+for (const [listener, own, common] of hosts) {
+  test(`a listener for ${listener || "every host"} and a route for ${own.join(" ") || "every host"} share ${common.join() || "none"}`, () =>
+    assert.deepEqual(hostsOf(listener, own), common));
+}
+
+test("durations are read", () => {
+  assert.equal(milliseconds("1h30m"), 5_400_000);
+  assert.equal(milliseconds("500ms"), 500);
+  assert.equal(milliseconds("0s"), undefined);
+  assert.equal(milliseconds(undefined), undefined);
+});

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { atOnce } from "#lib/async/turns.ts";
+import { type PathMatch, type Route, type ValueMatch } from "./route.ts";
+import { type RoutedRequest, RouteTable, type Scope } from "./route-table.ts";
+
+interface Written {
+  readonly host?: string;
+  readonly method?: string;
+  readonly headers?: readonly ValueMatch[];
+  readonly query?: readonly ValueMatch[];
+  readonly rank?: string;
+}
+
+/** `/a` is a prefix, `=/a` is exact. Its owner is its text. */
+function route(path: string, written: Written = {}): Route {
+  const match: PathMatch = path.startsWith("=")
+    ? { type: "exact", value: path.slice(1) }
+    : { type: "prefix", value: path };
+  return {
+    ...{ host: "", headers: [], query: [], rank: "1", ...written },
+    owner: [written.host ?? "", path, written.rank ?? ""].filter(Boolean).join(" "),
+    path: match,
+    action: { type: "refuse", status: 404, message: "" },
+  };
+}
+
+const scope = (host: string, routes: readonly Route[], wildcard: Scope["wildcard"] = "one label"): Scope => ({
+  host,
+  wildcard,
+  routes: routes.map((one) => ({ ...one, host: one.host || host })),
+});
+
+const asked = (text: string, headers: Readonly<Record<string, string>> = {}): RoutedRequest => {
+  const [method = "", host = "", url = "/"] = text.split(" ");
+  const [path = "", search] = url.split("?");
+  return { method, host, path, search: search === undefined ? "" : `?${search}`, header: (name) => headers[name] };
+};
+
+const found = (
+  scopes: readonly Scope[],
+  request: RoutedRequest,
+  fallbacks: readonly Route[] = [],
+): string | undefined => atOnce(RouteTable.build({ scopes, fallbacks })).match(request)?.owner;
+
+const paths = [route("/foo"), route("=/foo"), route("/foo/bar"), route("/"), route("=/end/")];
+const byPath: readonly (readonly [path: string, owner: string])[] = [
+  ["/foo", "=/foo"],
+  ["/foo/", "/foo"],
+  ["/foo/x", "/foo"],
+  ["/foobar", "/"],
+  ["/foo/bar", "/foo/bar"],
+  ["/foo/bar/", "/foo/bar"],
+  ["/foo/barbaz", "/foo"],
+  ["/foo/bar/baz/x", "/foo/bar"],
+  ["/end/", "=/end/"],
+  ["/end", "/"],
+  ["/FOO", "/"],
+  ["/", "/"],
+];
+for (const [path, owner] of byPath) {
+  test(`the path ${path} finds ${owner}`, () => assert.equal(found([scope("", paths)], asked(`GET a ${path}`)), owner));
+}
+
+test("a host without a matching path has no route", () => {
+  assert.equal(found([scope("a.example", [route("/x")])], asked("GET a.example /y")), undefined);
+});
+
+const hosts = ["shop.example", "*.example", "*.shop.example", ""].map((host) =>
+  scope(host, [{ ...route("/"), owner: host || "every" }]),
+);
+const byHost: readonly (readonly [host: string, owner: string])[] = [
+  ["shop.example", "shop.example"],
+  ["a.example", "*.example"],
+  ["a.shop.example", "*.shop.example"],
+  ["a.b.example", "every"],
+  ["example", "every"],
+  ["", "every"],
+  ["shop.example.evil", "every"],
+];
+for (const [host, owner] of byHost) {
+  test(`the host ${JSON.stringify(host)} finds ${owner}`, () =>
+    assert.equal(found(hosts, asked(`GET ${host} /`)), owner));
+}
+
+test("a star of a Gateway stands for any number of labels", () => {
+  const scopes = [scope("*.example", [{ ...route("/"), owner: "many" }], "any labels")];
+
+  assert.equal(found(scopes, asked("GET a.b.example /")), "many");
+  assert.equal(found(scopes, asked("GET example /")), undefined);
+});
+
+test("the most specific scope hides all others", () => {
+  const scopes = [scope("*.example", [route("/x")], "any labels"), scope("", [route("/y")], "any labels")];
+
+  assert.equal(found(scopes, asked("GET a.example /y")), undefined);
+});
+
+test("routes of one listener with several hosts are tried from the most specific", () => {
+  const routes = [route("/", { host: "*.example" }), route("/a", { host: "a.example" })];
+  const scopes = [scope("*.example", routes, "any labels")];
+
+  assert.equal(found(scopes, asked("GET a.example /a")), "a.example /a");
+  assert.equal(found(scopes, asked("GET a.example /b")), "*.example /");
+});
+
+test("a method, then headers, then queries, then age decide between equal paths", () => {
+  const header = { name: "x", value: "1" };
+  const routes = [
+    route("/", { rank: "a" }),
+    route("/", { rank: "b", query: [{ name: "q", value: "1" }] }),
+    route("/", { rank: "c", headers: [header] }),
+    route("/", { rank: "d", headers: [header, { name: "y", value: "2" }] }),
+    route("/", { rank: "e", method: "POST" }),
+    route("/", { rank: "f" }),
+  ];
+  const scopes = [scope("", routes)];
+
+  assert.equal(found(scopes, asked("GET h /")), "/ a");
+  assert.equal(found(scopes, asked("GET h /?q=1&q=2")), "/ b");
+  assert.equal(found(scopes, asked("GET h /?q=2&q=1")), "/ a");
+  assert.equal(found(scopes, asked("GET h /?q=1", { x: "1" })), "/ c");
+  assert.equal(found(scopes, asked("GET h /", { x: "1", y: "2" })), "/ d");
+  assert.equal(found(scopes, asked("POST h /", { x: "1", y: "2" })), "/ e");
+});
+
+test("what no scope has goes to the oldest fallback", () => {
+  const fallbacks = [route("/", { rank: "2" }), route("/", { rank: "1" })];
+
+  assert.equal(found([scope("a.example", [route("/x")])], asked("GET b.example /"), fallbacks), "/ 1");
+  assert.equal(found([scope("a.example", [route("/x")])], asked("GET a.example /y"), fallbacks), "/ 1");
+});
+
+test("a long path and ten thousand routes cost a few lookups", () => {
+  const many = Array.from({ length: 10_000 }, (_, index) => route(`/p${index}`));
+  const table = atOnce(RouteTable.build({ scopes: [scope("", many)], fallbacks: [] }));
+  const request = asked(`GET h /p7777/${"a/".repeat(250)}`);
+
+  for (let round = 0; round < 2_000; round++) assert.equal(table.match(request)?.owner, "/p7777");
+});

@@ -1,0 +1,143 @@
+import { type Steps } from "#lib/async/turns.ts";
+import { compareText } from "#lib/data/compare-text.ts";
+import { HostIndex, type Wildcard } from "./host-index.ts";
+import { type Route, type ValueMatch } from "./route.ts";
+
+/** What of a request decides where it goes. */
+export interface RoutedRequest {
+  readonly host: string;
+  readonly path: string;
+  /** With its question mark, or "". */
+  readonly search: string;
+  readonly method: string;
+  /** The value of a header by its name in lower case; several values are joined by commas. */
+  header(name: string): string | undefined;
+}
+
+/**
+ * Routes that share a host which clients ask for. Only the scope that fits a request best is looked at: for an
+ * Ingress it is the host of a rule, for a Gateway the host of a listener.
+ */
+export interface Scope {
+  readonly host: string;
+  readonly wildcard: Wildcard;
+  readonly routes: readonly Route[];
+}
+
+/** For what no scope has a route for. */
+export interface TableInput {
+  readonly scopes: readonly Scope[];
+  readonly fallbacks: readonly Route[];
+}
+
+/** Finds the route of a request in time that depends on the request, not on the number of routes. */
+export class RouteTable {
+  readonly #scopes = new HostIndex<ScopeRoutes>();
+  #fallback: Route | undefined;
+
+  /** In steps, because there may be tens of thousands of routes. */
+  static *build({ scopes, fallbacks }: TableInput): Steps<RouteTable> {
+    const table = new RouteTable();
+    for (const { host, wildcard, routes } of scopes) {
+      const own = table.#scopes.at(host, wildcard, () => new ScopeRoutes());
+      for (const route of routes) {
+        own.add(route, wildcard);
+        yield;
+      }
+    }
+    for (const own of table.#scopes.all()) yield* own.sort();
+    table.#fallback = fallbacks.toSorted(byRank)[0];
+    return table;
+  }
+
+  match(request: RoutedRequest): Route | undefined {
+    for (const scope of this.#scopes.find(request.host)) return scope.match(request) ?? this.#fallback;
+    return this.#fallback;
+  }
+}
+
+/** The routes of a scope, by the hosts that they name themselves. */
+class ScopeRoutes {
+  readonly #hosts = new HostIndex<PathIndex>();
+
+  add(route: Route, wildcard: Wildcard): void {
+    this.#hosts.at(route.host, wildcard, () => new PathIndex()).add(route);
+  }
+  *sort(): Steps<void> {
+    for (const paths of this.#hosts.all()) yield* paths.sort();
+  }
+  match(request: RoutedRequest): Route | undefined {
+    for (const paths of this.#hosts.find(request.host)) {
+      const found = paths.match(request);
+      if (found) return found;
+    }
+    return undefined;
+  }
+}
+
+/** The routes of a host by path. An exact path comes first, then the longest prefix. */
+class PathIndex {
+  readonly #exact = new Map<string, Route[]>();
+  readonly #prefix = new Map<string, Route[]>();
+  /** No prefix is longer. */
+  #longest = 0;
+
+  add(route: Route): void {
+    const { type, value } = route.path;
+    const map = type === "exact" ? this.#exact : this.#prefix;
+    const same = map.get(value);
+    if (same) same.push(route);
+    else map.set(value, [route]);
+    if (type === "prefix") this.#longest = Math.max(this.#longest, value.length);
+  }
+
+  *sort(): Steps<void> {
+    for (const map of [this.#exact, this.#prefix]) {
+      for (const routes of map.values()) {
+        if (routes.length > 1) routes.sort(byDetail);
+        yield;
+      }
+    }
+  }
+
+  match(request: RoutedRequest): Route | undefined {
+    const exact = this.#exact.get(request.path)?.find((route) => fits(route, request));
+    if (exact) return exact;
+    for (const prefix of prefixesOf(request.path, this.#longest)) {
+      const found = this.#prefix.get(prefix)?.find((route) => fits(route, request));
+      if (found) return found;
+    }
+    return undefined;
+  }
+}
+
+/** `/a/b`, `/a` and `/` for `/a/b`, longest first; none is longer than the longest that is wanted. */
+function* prefixesOf(path: string, longest: number): Iterable<string> {
+  let end = path.length;
+  while (end > 0) {
+    if (end <= longest) yield path.slice(0, end);
+    end = path.lastIndexOf("/", end - 1);
+  }
+  yield "/";
+}
+
+/** Gateway API's order: a method, more headers, more query parameters, age. */
+const byDetail = (a: Route, b: Route): number =>
+  Number(a.method === undefined) - Number(b.method === undefined) ||
+  b.headers.length - a.headers.length ||
+  b.query.length - a.query.length ||
+  byRank(a, b);
+
+const byRank = (a: Route, b: Route): number => compareText(a.rank, b.rank);
+
+function fits({ method, headers, query }: Route, request: RoutedRequest): boolean {
+  if (method !== undefined && method !== request.method) return false;
+  if (!headers.every(({ name, value }) => request.header(name) === value)) return false;
+  return query.length === 0 || hasQuery(request.search, query);
+}
+
+function hasQuery(search: string, wanted: readonly ValueMatch[]): boolean {
+  const query = new URLSearchParams(search);
+  // If a parameter is repeated, its first value counts.
+  return wanted.every(({ name, value }) => query.get(name) === value);
+}

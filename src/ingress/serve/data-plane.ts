@@ -1,0 +1,148 @@
+import { type Clock } from "#lib/async/clock.ts";
+import { type Random } from "#lib/data/random.ts";
+import { type Log } from "#lib/process/log.ts";
+import { type BackendPlan } from "../routing/plan-backend.ts";
+import { type Route } from "../routing/route.ts";
+import { RouteTable } from "../routing/route-table.ts";
+import { Backends } from "./backends.ts";
+import { type Call, readCall, refuse } from "./call.ts";
+import { CertificateIndex } from "./certificates.ts";
+import { type ForwardDeps, forward } from "./forward.ts";
+import { changeHeaders, headerObject } from "./headers.ts";
+import { mirror } from "./mirror.ts";
+import { openPort, type Port } from "./port.ts";
+import { redirectLocation } from "./rewrite.ts";
+import { forwardUpgrade, readUpgrade } from "./upgrade.ts";
+
+export interface DataPlaneOptions {
+  readonly host: string;
+  readonly httpPort: number;
+  readonly httpsPort: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Called for every request that the proxy had to answer itself although there is a route. */
+  onFault?(route: Route, fault: string): void;
+}
+
+/** What is served at a port. */
+export interface PortTables {
+  readonly http: RouteTable;
+  readonly https: RouteTable;
+  readonly certificates: CertificateIndex;
+}
+
+/** The proxy itself. It knows routes, endpoints and certificates, and nothing of the objects that they come from. */
+export interface DataPlane extends AsyncDisposable {
+  readonly httpPort: number;
+  readonly httpsPort: number;
+  /** From the next request on. Those in progress and open connections are left alone. */
+  serve(tables: PortTables): void;
+  setBackend(key: string, plan: BackendPlan): void;
+  deleteBackend(key: string): void;
+}
+
+export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlane> {
+  const backends = new Backends(options);
+  const plane = new Plane(options, backends);
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => backends.close());
+  const http = opened.use(await plane.open(options.httpPort, false));
+  const https = opened.use(await plane.open(options.httpsPort, true));
+  const held = opened.move();
+  return {
+    httpPort: http.port,
+    httpsPort: https.port,
+    serve: (tables) => plane.serve(tables),
+    setBackend: (key, plan) => backends.set(key, plan),
+    deleteBackend: (key) => backends.delete(key),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+}
+
+class Plane {
+  readonly #options: DataPlaneOptions;
+  readonly #deps: ForwardDeps;
+  #tables: PortTables = {
+    http: new RouteTable(),
+    https: new RouteTable(),
+    certificates: new CertificateIndex([]),
+  };
+
+  constructor(options: DataPlaneOptions, backends: Backends) {
+    this.#options = options;
+    this.#deps = { ...options, backends };
+  }
+
+  serve(tables: PortTables): void {
+    this.#tables = tables;
+  }
+
+  async open(port: number, isSecure: boolean): Promise<Port> {
+    const { host, clock, log } = this.#options;
+    const opened: { port?: Port } = {};
+    const number = () => opened.port?.port ?? port;
+    opened.port = await openPort({
+      ...{ host, port, isSecure, clock, log },
+      certificates: () => this.#tables.certificates,
+      onRequest: (request, response) => {
+        const call = readCall(request, response, number());
+        if ("status" in call) return refuse({ request, response }, call);
+        this.#settle(call, this.#answer(call));
+      },
+      onUpgrade: (upgrade) => {
+        const call = readUpgrade({ ...upgrade, port: number() });
+        if (call) this.#settle(call, this.#answer(call, upgrade));
+      },
+    });
+    return opened.port;
+  }
+
+  /** A bug fails one request. */
+  #settle(call: Call, answered: Promise<void>): void {
+    answered.catch((error: unknown) => {
+      this.#options.log.error("the ingress could not answer a request", { error });
+      refuse(call, { status: 500, message: "the proxy failed" });
+    });
+  }
+
+  async #answer(call: Call, upgrade?: Parameters<typeof readUpgrade>[0] | Upgraded): Promise<void> {
+    const { http, https } = this.#tables;
+    if (this.#isMisdirected(call)) {
+      return refuse(call, { status: 421, message: "the connection was opened for another host" });
+    }
+    const route = (call.client.isSecure ? https : http).match(call.routed);
+    if (!route) return refuse(call, { status: 404, message: "no route matches the request" });
+    const { action } = route;
+    if (action.type === "refuse") return refuse(call, action);
+    if (action.type === "redirect") return redirect(call, route);
+    mirror(call, { route, action }, this.#deps);
+    const fault = upgrade
+      ? await forwardUpgrade(call, { route, action, ...upgrade }, this.#deps)
+      : await forward(call, { route, action }, this.#deps);
+    if (fault !== undefined) this.#options.onFault?.(route, fault);
+  }
+
+  /** Whether TLS was told another host than HTTP, and that one has another certificate. */
+  #isMisdirected({ serverName, target }: Call): boolean {
+    if (serverName === undefined || serverName.toLowerCase() === target.host) return false;
+    const { certificates } = this.#tables;
+    return certificates.find(serverName)?.name !== certificates.find(target.host)?.name;
+  }
+}
+
+type Upgraded = Omit<Parameters<typeof readUpgrade>[0], "port">;
+
+function redirect(call: Call, { action, path }: Route): void {
+  if (action.type !== "redirect") return;
+  const location = redirectLocation(action, { ...call, match: path });
+  const headers = changeHeaders(
+    [
+      ["location", location],
+      ["content-length", "0"],
+    ],
+    action.change?.response,
+  );
+  call.response.writeHead(action.status, headerObject(headers));
+  call.response.end();
+}

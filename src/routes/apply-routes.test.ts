@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type KernelState, planCalls } from "./apply-routes.ts";
+import { type RoutePlan } from "./plan-routes.ts";
+
+const nothing: KernelState = { routes: [], forwards: [], neighbours: [], hasTunnel: false };
+const near = { to: "10.244.1.0/24", via: "192.168.0.2", link: "eth0" };
+const far = { to: "10.244.2.0/24", via: "10.244.2.0", link: "tunnel" };
+const farEnd = { node: "172.16.0.9", mac: "0a:58:ac:10:00:09", gateway: "10.244.2.0" };
+const tunnel = {
+  ...{ name: "tunnel", vni: 7, local: "192.168.0.1", mac: "0a:58:c0:a8:00:01" },
+  ...{ address: "10.244.0.0", mtu: 1450, peers: [farEnd] },
+};
+const whole: RoutePlan = { routes: [near, far], tunnel };
+const settled: KernelState = {
+  routes: [near, far],
+  forwards: [farEnd],
+  neighbours: [farEnd],
+  hasTunnel: true,
+};
+const texts = (plan: RoutePlan, state: KernelState) => planCalls(plan, state, "tunnel").map((call) => call.join(" "));
+
+test("planCalls() makes the tunnel before the routes that use it", () => {
+  assert.deepEqual(texts(whole, nothing), [
+    "ip link add tunnel address 0a:58:c0:a8:00:01 mtu 1450 type vxlan id 7 local 192.168.0.1 dstport 4789 nolearning",
+    "ip address replace 10.244.0.0/32 dev tunnel",
+    "ip link set tunnel up",
+    "bridge fdb append 0a:58:ac:10:00:09 dev tunnel dst 172.16.0.9",
+    "ip neigh replace 10.244.2.0 lladdr 0a:58:ac:10:00:09 dev tunnel nud permanent",
+    "ip route replace 10.244.1.0/24 via 192.168.0.2 dev eth0 proto 151",
+    "ip route replace 10.244.2.0/24 via 10.244.2.0 dev tunnel proto 151 onlink",
+  ]);
+});
+
+test("planCalls() does nothing if the kernel has everything", () => {
+  assert.deepEqual(texts(whole, settled), []);
+});
+
+test("planCalls() removes a node that is gone, and the tunnel with the last one in it", () => {
+  assert.deepEqual(texts({ routes: [near], tunnel: undefined }, settled), [
+    "ip route del 10.244.2.0/24 via 10.244.2.0 proto 151",
+    "ip link del tunnel",
+  ]);
+});
+
+test("planCalls() follows a node that has moved", () => {
+  const moved = { ...farEnd, node: "172.16.0.8", mac: "0a:58:ac:10:00:08" };
+  assert.deepEqual(texts({ routes: [near, far], tunnel: { ...tunnel, peers: [moved] } }, settled), [
+    "bridge fdb del 0a:58:ac:10:00:09 dev tunnel dst 172.16.0.9",
+    "bridge fdb append 0a:58:ac:10:00:08 dev tunnel dst 172.16.0.8",
+    "ip neigh replace 10.244.2.0 lladdr 0a:58:ac:10:00:08 dev tunnel nud permanent",
+  ]);
+});

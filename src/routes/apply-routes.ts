@@ -1,0 +1,121 @@
+import { parseCidr } from "#lib/net/ip.ts";
+import { runCommand } from "#lib/process/processes.ts";
+import { type Link, type Route, type RoutePlan, type Tunnel } from "./plan-routes.ts";
+
+/** Marks the kernel's routes as ours. */
+const protocol = "151";
+const port = "4789";
+
+/** What the kernel has of ours now. */
+export interface KernelState {
+  readonly routes: readonly Route[];
+  /** Far ends of the tunnel, by MAC address. */
+  readonly forwards: readonly { readonly mac: string; readonly node: string }[];
+  readonly neighbours: readonly { readonly gateway: string; readonly mac: string }[];
+  readonly hasTunnel: boolean;
+}
+
+/** One call of a program. */
+export type Call = readonly [program: "ip" | "bridge", ...args: string[]];
+
+/** The calls that turn what the kernel has into what is planned. */
+export function planCalls(plan: RoutePlan, state: KernelState, tunnelName: string): Call[] {
+  const calls: Call[] = [];
+  const isWanted = (route: Route) => plan.routes.some((one) => one.to === route.to);
+  for (const { to, via } of state.routes.filter((route) => !isWanted(route))) {
+    calls.push(["ip", "route", "del", to, "via", via, "proto", protocol]);
+  }
+  if (plan.tunnel) calls.push(...tunnelCalls(plan.tunnel, state));
+  else if (state.hasTunnel) calls.push(["ip", "link", "del", tunnelName]);
+  for (const route of plan.routes) {
+    const { to, via, link } = route;
+    if (state.routes.some((one) => one.to === to && one.via === via && one.link === link)) continue;
+    // The first address of the other's range is no neighbour by any address of ours.
+    const how = link === tunnelName ? ["onlink"] : [];
+    calls.push(["ip", "route", "replace", to, "via", via, "dev", link, "proto", protocol, ...how]);
+  }
+  return calls;
+}
+
+function tunnelCalls({ name, vni, local, mac, address, mtu, peers }: Tunnel, state: KernelState): Call[] {
+  const calls: Call[] = [];
+  if (!state.hasTunnel) {
+    const how = ["id", `${vni}`, "local", local, "dstport", port, "nolearning"];
+    calls.push(["ip", "link", "add", name, "address", mac, "mtu", `${mtu}`, "type", "vxlan", ...how]);
+    calls.push(["ip", "address", "replace", `${address}/32`, "dev", name], ["ip", "link", "set", name, "up"]);
+  }
+  for (const { mac: known, node } of state.forwards) {
+    if (peers.some((peer) => peer.mac === known && peer.node === node)) continue;
+    calls.push(["bridge", "fdb", "del", known, "dev", name, "dst", node]);
+  }
+  for (const { gateway } of state.neighbours) {
+    if (!peers.some((peer) => peer.gateway === gateway)) calls.push(["ip", "neigh", "del", gateway, "dev", name]);
+  }
+  for (const peer of peers) {
+    const { node, gateway } = peer;
+    if (!state.forwards.some((one) => one.mac === peer.mac && one.node === node))
+      calls.push(["bridge", "fdb", "append", peer.mac, "dev", name, "dst", node]);
+    if (!state.neighbours.some((one) => one.mac === peer.mac && one.gateway === gateway))
+      calls.push(["ip", "neigh", "replace", gateway, "lladdr", peer.mac, "dev", name, "nud", "permanent"]);
+  }
+  return calls;
+}
+
+/** Brings the kernel in line with the plan. Returns how many calls that took. */
+export async function applyRoutes(
+  plan: RoutePlan,
+  { clusterCidr, tunnelName }: { readonly clusterCidr: string; readonly tunnelName: string },
+): Promise<number> {
+  const calls = planCalls(plan, await readKernel(clusterCidr, tunnelName), tunnelName);
+  for (const [program, ...args] of calls) await runCommand(program, args);
+  return calls.length;
+}
+
+/** Removes our routes to the cluster's pods, and the tunnel. */
+export async function removeRoutes(at: { readonly clusterCidr: string; readonly tunnelName: string }): Promise<void> {
+  await applyRoutes({ routes: [], tunnel: undefined }, at);
+}
+
+/** Several clusters may share a machine, so only routes into this one's range are ours. */
+export async function readKernel(clusterCidr: string, tunnelName: string): Promise<KernelState> {
+  const cluster = parseCidr(clusterCidr);
+  const found = await json<{ dst: string; gateway?: string; dev: string }>("ip", ["route", "show", "proto", protocol]);
+  const routes = found
+    .filter(({ dst, gateway }) => gateway && cluster.contains(dst.split("/")[0] ?? ""))
+    .map(({ dst, gateway = "", dev }) => ({ to: dst.includes("/") ? dst : `${dst}/32`, via: gateway, link: dev }));
+  const links = await json<{ ifname: string }>("ip", ["link", "show", "type", "vxlan"]);
+  if (!links.some(({ ifname }) => ifname === tunnelName)) {
+    return { routes, forwards: [], neighbours: [], hasTunnel: false };
+  }
+  const [forwards, neighbours] = await Promise.all([
+    json<{ mac: string; dst?: string }>("bridge", ["fdb", "show", "dev", tunnelName]),
+    json<{ dst: string; lladdr?: string }>("ip", ["-4", "neigh", "show", "dev", tunnelName, "nud", "permanent"]),
+  ]);
+  return {
+    routes,
+    forwards: forwards.flatMap(({ mac, dst }) => (dst ? [{ mac, node: dst }] : [])),
+    neighbours: neighbours.flatMap(({ dst, lladdr }) => (lladdr ? [{ gateway: dst, mac: lladdr }] : [])),
+    hasTunnel: true,
+  };
+}
+
+interface FoundLink {
+  readonly ifname: string;
+  readonly mtu: number;
+  readonly addr_info?: readonly { readonly family: string; readonly local: string; readonly prefixlen: number }[];
+}
+
+/** The links of this machine with IPv4 addresses. */
+export async function readLinks(): Promise<Link[]> {
+  const found = await json<FoundLink>("ip", ["-4", "address", "show"]);
+  return found.flatMap(({ ifname, mtu, addr_info = [] }) =>
+    addr_info
+      .filter(({ family }) => family === "inet")
+      .map(({ local, prefixlen }) => ({ name: ifname, cidr: `${local}/${prefixlen}`, mtu })),
+  );
+}
+
+async function json<T>(program: "ip" | "bridge", args: readonly string[]): Promise<T[]> {
+  const { stdout } = await runCommand(program, ["-json", ...args]);
+  return stdout.trim() === "" ? [] : (JSON.parse(stdout) as T[]).filter((one) => Object.keys(one as object).length > 0);
+}

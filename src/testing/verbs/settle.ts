@@ -1,0 +1,119 @@
+import { type Clock, systemClock } from "#lib/async/clock.ts";
+import { nextTurn } from "#lib/async/turns.ts";
+import type { Cause } from "#runtime/run-reconciler.ts";
+import type { WorkQueue } from "#runtime/work-queue.ts";
+import type { Store, StoreEvent } from "#store/store.ts";
+import { createVirtualClock, type VirtualClock } from "../virtual-clock.ts";
+import { Changes } from "./diagnose.ts";
+
+export type Condition = () => boolean | Promise<boolean>;
+
+export interface SettleOptions {
+  /** Time without a change after which the cluster has settled; heartbeats and events do not count as changes. */
+  readonly quietMs?: number;
+  /** Time after which settle() throws. */
+  readonly limitMs?: number;
+}
+
+/** The clock of a test cluster, and how long the cluster must be quiet. */
+export interface Pace {
+  readonly clock: VirtualClock;
+  readonly stepMs: number;
+  readonly quietMs: number;
+}
+
+export const defaultLimitMs = 3_600_000;
+
+/** Longer than the longest pause of any component that has not reached its goal yet. */
+export const virtualPace = (startMs: number | undefined): Pace => ({
+  clock: createVirtualClock(startMs),
+  stepMs: 1000,
+  quietMs: 15_000,
+});
+
+/** Real time, with the verbs of a virtual clock: to advance it is to wait. */
+const realClock: VirtualClock = {
+  ...systemClock,
+  pending: 0,
+  advance: (ms) => systemClock.sleep(ms),
+  settle: nextTurn,
+  async runUntil(condition, limitMs) {
+    const limit = systemClock.now() + limitMs;
+    while (!(await condition())) {
+      if (systemClock.now() >= limit) throw new Error(`condition did not come true within ${limitMs} ms`);
+      await systemClock.sleep(1);
+    }
+  },
+};
+export const realPace: Pace = { clock: realClock, stepMs: 20, quietMs: 500 };
+
+export interface Settling extends Pace {
+  readonly store: Store;
+  readonly queues: ReadonlyMap<string, WorkQueue<Cause>>;
+  /** Throws the error that ended a component. */
+  check(): void;
+}
+
+/** Advances time until no queue holds work and nothing has changed for a while. */
+export async function settle(settling: Settling, options: SettleOptions = {}): Promise<void> {
+  const { store, clock, queues, stepMs, check } = settling;
+  const { quietMs = settling.quietMs, limitMs = defaultLimitMs } = options;
+  const limit = clock.now() + limitMs;
+  let changes = new Changes();
+  let quietSince = clock.now();
+  let countedSince = clock.now();
+  const stop = store.watch("/registry/", store.revision, {
+    events: (all) => {
+      const real = all.filter(isChange);
+      if (real.length > 0) quietSince = clock.now();
+      for (const change of real) changes.note(change);
+    },
+    failed: (error) => {
+      throw error;
+    },
+  });
+  try {
+    if (clock !== realClock) await clock.settle();
+    while (isBusy(queues) || clock.now() - quietSince < quietMs) {
+      check();
+      if (clock.now() >= limit) throw new Error(notSettled({ queues, changes, limitMs, clock, countedSince }));
+      if (clock.now() - countedSince >= countingMs) {
+        changes = new Changes();
+        countedSince = clock.now();
+      }
+      await clock.advance(Math.min(stepMs, quietMs || stepMs));
+    }
+    check();
+  } finally {
+    stop();
+  }
+}
+
+/** Changes are counted for at most this long, so that those of the beginning are not named. */
+const countingMs = 600_000;
+
+interface Unsettled extends Pick<Settling, "queues"> {
+  readonly changes: Changes;
+  readonly limitMs: number;
+  readonly clock: Clock;
+  readonly countedSince: number;
+}
+
+function notSettled({ queues, changes, limitMs, clock, countedSince }: Unsettled): string {
+  const busy = [...queues].filter(([, { size }]) => size > 0).map(([name, { size }]) => `${name} has ${size}`);
+  const seconds = Math.round((clock.now() - countedSince) / 1000);
+  const named = changes.busiest;
+  return [
+    `the cluster did not settle within ${limitMs / 1000} s`,
+    ...(busy.length > 0 ? [`queues with work: ${busy.join(", ")}`] : []),
+    ...(named.length > 0 ? [`these objects keep changing (in the last ${seconds} s): ${named.join(", ")}`] : []),
+  ].join("\n");
+}
+
+const isBusy = (queues: ReadonlyMap<string, WorkQueue<Cause>>): boolean => queues.values().some(({ size }) => size > 0);
+
+/** Leases, events and the heartbeats of nodes never stop, so they do not count. */
+function isChange({ key, value, previous }: StoreEvent): boolean {
+  if (key.startsWith("/registry/leases/") || key.startsWith("/registry/events/")) return false;
+  return !(key.startsWith("/registry/minions/") && value && previous);
+}

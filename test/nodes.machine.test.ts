@@ -1,0 +1,167 @@
+/** Two real nodes on one machine: `orlop up --nodes 2`, traffic between their pods, an agent that dies, `orlop down`. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { after, before, suite, test } from "node:test";
+import { nodeNames } from "#cluster/node-names.ts";
+import { freePorts } from "#testing/peers/free-ports.ts";
+import { findKubectls, Kubectl } from "./support/kubectl.ts";
+import { deadline, freeRange, makeTempDir, runOrlop } from "./support/server.ts";
+
+const dataDir = makeTempDir();
+const home = makeTempDir();
+const kubeconfig = path.join(home, "config");
+process.env.KUBECONFIG = kubeconfig;
+process.env.HOME = home;
+const secondDir = path.join(dataDir, "nodes/pair-2");
+
+let kubectl: Kubectl;
+
+before(async () => {
+  const [port, kubeletPort] = await freePorts(2);
+  const ranges = ["--cluster-cidr", freeRange(100), "--service-cidr", freeRange(160)];
+  const nodeCidr = freeRange(30).replace("0.0/16", "7.0/24");
+  const where = ["--data-dir", dataDir, "--port", `${port}`, "--kubelet-port", `${kubeletPort}`];
+  const nodes = ["--nodes", "2", "--node-name", "pair", "--node-cidr", nodeCidr];
+  const { code, stdout, stderr } = await runOrlop(["up", ...where, ...nodes, ...ranges]);
+  assert.equal(code, 0, stderr + stdout);
+  assert.match(stdout, /node pair-2 is Ready/);
+  const [program] = findKubectls();
+  assert(program);
+  kubectl = new Kubectl({ program, kubeconfig, namespace: "default", home });
+  for (const [name, node] of Object.entries(nodeOf)) {
+    await kubectl.ok("apply -f -", podOn(node, name));
+    await kubectl.ok("apply -f -", serviceOf(name));
+  }
+  await kubectl.ok("wait --for=condition=Ready pod --all --timeout=120s");
+});
+
+after(async () => {
+  if (!existsSync(dataDir)) return;
+  await runOrlop(["down", "--data-dir", dataDir]);
+  rmSync(home, { recursive: true });
+});
+
+const nodeOf = { left: "pair", right: "pair-2" };
+
+const podOn = (nodeName: string, name: string) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, labels: { app: name } },
+  spec: {
+    nodeName,
+    terminationGracePeriodSeconds: 1,
+    containers: [
+      {
+        name: "main",
+        image: "orlop.dev/busybox:1",
+        command: ["sh", "-c", `mkdir /www; echo I am ${name} | tee /www/index.html; exec httpd -f -p 8080 -h /www`],
+        readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
+      },
+    ],
+  },
+});
+
+const serviceOf = (name: string) => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name },
+  spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] },
+});
+
+/** What a pod gets from a web server. */
+const fetchIn = async (pod: string, host: string, port: number): Promise<string> => {
+  const script = `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 ${host} ${port}`;
+  return (await kubectl.ok(["exec", pod, "--", "sh", "-c", script])).trim().split("\n").at(-1) ?? "";
+};
+const addressOf = (pod: string): Promise<string> => kubectl.ok(`get pod ${pod} -o jsonpath={.status.podIP}`);
+const agentPid = (): number =>
+  (JSON.parse(readFileSync(path.join(secondDir, "cluster.json"), "utf8")) as { pid: number }).pid;
+
+suite("two nodes", () => {
+  test("status shows both", async () => {
+    const { stdout } = await runOrlop(["status", "--data-dir", dataDir]);
+
+    assert.match(stdout, /^node pair {2}Ready, 1 pods/m);
+    assert.match(stdout, /^node pair-2 {2}Ready, 1 pods/m);
+  });
+
+  test("pods reach each other's addresses across nodes", async () => {
+    assert.equal(await fetchIn("left", await addressOf("right"), 8080), "I am right");
+    assert.equal(await fetchIn("right", await addressOf("left"), 8080), "I am left");
+  });
+
+  test("pods reach services across nodes by name", async () => {
+    assert.equal(await fetchIn("left", "right.default.svc.cluster.local", 80), "I am right");
+    assert.equal(await fetchIn("right", "left.default.svc.cluster.local", 80), "I am left");
+  });
+
+  test("logs come from the node that joined", async () => {
+    assert.match(await kubectl.ok("logs right"), /I am right/);
+  });
+
+  test("a policy keeps out the pods of another node", async () => {
+    const policy = {
+      apiVersion: "networking.k8s.io/v1",
+      kind: "NetworkPolicy",
+      metadata: { name: "closed" },
+      spec: { podSelector: { matchLabels: { app: "right" } }, policyTypes: ["Ingress"] },
+    };
+    const script = `nc -w 1 ${await addressOf("right")} 8080 </dev/null && echo open || echo closed`;
+    const state = async () => (await kubectl.ok(["exec", "left", "--", "sh", "-c", script])).trim();
+
+    await kubectl.ok("apply -f -", policy);
+    await deadline("the policy", async () => ((await state()) === "closed" ? true : undefined));
+    await kubectl.ok("delete networkpolicy closed");
+    await deadline("the way to be open again", async () => ((await state()) === "open" ? true : undefined));
+  });
+
+  test("the node's credentials reach the objects of its own pods only", async () => {
+    const asNode = path.join(home, "node");
+    const [pem, authority] = ["kubelet-client.pem", "ca.crt"].map((name) => path.join(secondDir, "pki", name));
+    const { url: server } = JSON.parse(readFileSync(path.join(secondDir, "cluster.json"), "utf8")) as { url: string };
+    const user = { "client-certificate": pem, "client-key": pem };
+    const config = {
+      ...{ apiVersion: "v1", kind: "Config", "current-context": "n" },
+      clusters: [{ name: "n", cluster: { server, "certificate-authority": authority } }],
+      contexts: [{ name: "n", context: { cluster: "n", user: "n" } }],
+      users: [{ name: "n", user }],
+    };
+    writeFileSync(asNode, JSON.stringify(config));
+    const as = ["--kubeconfig", asNode];
+
+    await kubectl.ok(["get", "pod", "right", ...as]);
+    assert.match(await kubectl.fails(["get", "pod", "left", ...as]), /no relationship found between node 'pair-2'/);
+    assert.match(await kubectl.fails(["get", "secrets", "-A", ...as]), /Forbidden/);
+  });
+
+  test("an agent that is killed comes back, and its pods never stop", async () => {
+    const before = agentPid();
+    const id = await kubectl.ok("get pod right -o jsonpath={.status.containerStatuses[0].containerID}");
+
+    process.kill(before, "SIGKILL");
+    assert.equal(await fetchIn("left", await addressOf("right"), 8080), "I am right");
+    await deadline("another agent", () => (agentPid() === before ? undefined : true));
+    await deadline("exec on the node", async () => {
+      const { code } = await kubectl.run(["exec", "right", "--", "true"]);
+      return code === 0 ? true : undefined;
+    });
+
+    assert.equal(await kubectl.ok("get pod right -o jsonpath={.status.containerStatuses[0].containerID}"), id);
+  });
+
+  test("down leaves nothing of either node", async () => {
+    const { code, stdout, stderr } = await runOrlop(["down", "--data-dir", dataDir]);
+
+    assert.equal(code, 0, stderr + stdout);
+    assert.match(stdout, /nothing is left behind/);
+    const links = execFileSync("ip", ["-oneline", "link", "show"], { encoding: "utf8" });
+    for (const dir of [dataDir, secondDir]) {
+      const { bridge, nodeBridge, uplink, namespace } = nodeNames(dir);
+      for (const name of [bridge, nodeBridge, uplink]) assert(!links.includes(name), name);
+      assert(!existsSync(`/run/netns/${namespace}`));
+    }
+    assert(!existsSync(dataDir));
+  });
+});
