@@ -165,6 +165,7 @@ else if (flags.help) {
     "npm run bench -- differ --upstream KUBECONFIG [--seed N] [--per-kind N] [--only TEXT] [--show N]\n",
   );
   process.stdout.write("npm run bench -- pod-churn [--pods N] [--kills N] [--together N] [--seed N]\n");
+  process.stdout.write("npm run bench -- scheduler-perf [--only NAME,NAME] [--nodes N] [--divisor N]\n");
   process.stdout.write("npm run bench -- soak [--minutes N] [--width N] [--every SECONDS]\n");
   process.stdout.write("npm run bench -- --only slow-watch [--seconds N]\n");
 } else await main();

@@ -15,7 +15,6 @@ export async function runSchedulerPerf(args: readonly string[]): Promise<void> {
       only: { type: "string", default: workloads.map(({ name }) => name).join(",") },
       nodes: { type: "string", default: "5000" },
       divisor: { type: "string", default: "1" },
-      growth: { type: "boolean", default: false },
     },
   });
   await fillCompileCache();

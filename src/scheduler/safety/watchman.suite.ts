@@ -24,6 +24,8 @@ const isDisrupted = ({ metadata, status }: Pod): boolean =>
 /** Sees every change of the store, in order, and notes what no scheduler may do. */
 export class Watchman {
   readonly faults: string[] = [];
+  /** Ends of pods that may have broken a budget. A scheduler that lags may have seen no other way, so they prove nothing. */
+  readonly doubts: string[] = [];
   bound = 0;
   preempted = 0;
   readonly #clock: Clock;
@@ -107,7 +109,7 @@ export class Watchman {
           return bestEndings(cluster, pod).some((best) => best.broken === 0);
         });
       if (preemptors.length > 0 && this.#moments.every(isAvoidable)) {
-        this.faults.push(`the end of ${victim.metadata.name} broke the budget ${budget.metadata.name} without need`);
+        this.doubts.push(`the end of ${victim.metadata.name} broke the budget ${budget.metadata.name} without need`);
       }
     }
   }

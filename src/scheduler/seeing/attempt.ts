@@ -1,7 +1,7 @@
 import { type TraceRecorder } from "#trace/recorder.ts";
-import { type Rejections } from "./explain.ts";
-import { type QueuedPod } from "./framework.ts";
-import { type Lane } from "./lanes.ts";
+import { type Rejections } from "../explain.ts";
+import { type QueuedPod } from "../framework.ts";
+import { type Lane } from "../lanes.ts";
 
 /** One attempt to place a pod. */
 export interface Attempt {

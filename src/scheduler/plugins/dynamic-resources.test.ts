@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Node } from "#api/core/node.ts";
+import { type Pod } from "#api/core/pod.ts";
+import { DeviceClass } from "#api/devices/device-class.ts";
+import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { ResourceSlice } from "#api/devices/resource-slice.ts";
+import { type Client } from "#client/client.ts";
+import { build } from "#testing/build.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
+import { makeNode, makePod, snapshotOf } from "#testing/scheduling.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { dynamicResources } from "./dynamic-resources.ts";
+
+const namespace = "default";
+const driver = "gpu.example.com";
+
+/** Node a has two devices, node b has one, node c has none. */
+function setUp() {
+  const informers = createFakeInformers();
+  const expression = `device.driver == "${driver}"`;
+  informers.put(
+    DeviceClass,
+    build(DeviceClass, { metadata: { name: "gpu" }, spec: { selectors: [{ cel: { expression } }] } }),
+  );
+  for (const [nodeName, count] of [
+    ["a", 2],
+    ["b", 1],
+  ] as const) {
+    const pool = { name: nodeName, generation: 1, resourceSliceCount: 1 };
+    const devices = Array.from({ length: count }, (_, n) => ({ name: `gpu-${n}` }));
+    const spec = { driver, nodeName, pool, devices };
+    informers.put(ResourceSlice, build(ResourceSlice, { metadata: { name: nodeName }, spec }));
+  }
+  const claim = (name: string, count: number) =>
+    informers.put(
+      ResourceClaim,
+      build(ResourceClaim, {
+        metadata: { name, namespace },
+        spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu", count } }] } },
+      }),
+    );
+  const plugin = dynamicResources({ client: {} as Client, informers, clock: createVirtualClock() });
+  const nodes = ["a", "b", "c"].map((name) => makeNode(name));
+  for (const node of nodes) informers.put(Node, node);
+  const snapshot = snapshotOf(nodes);
+  return { plugin, claim, snapshot };
+}
+
+const podWith = (name: string, resourceClaimName: string): Pod => {
+  const pod = makePod(name, { resourceClaims: [{ name: "gpu", resourceClaimName }] });
+  return { ...pod, metadata: { ...pod.metadata, uid: name } };
+};
+
+async function feasible({ plugin, snapshot }: ReturnType<typeof setUp>, pod: Pod): Promise<string[]> {
+  await plugin.prepare?.(pod, snapshot);
+  const across = plugin.acrossNodes?.(pod, snapshot);
+  return snapshot.nodes.filter(({ slot }) => !across?.filter?.(slot)).map(({ name }) => name);
+}
+
+const cases: readonly [count: number, nodes: string[]][] = [
+  [1, ["a", "b"]],
+  [2, ["a"]],
+  [3, []],
+];
+for (const [count, nodes] of cases) {
+  test(`DynamicResources accepts [${nodes}] for a claim of ${count} devices`, async () => {
+    const world = setUp();
+    world.claim("mine", count);
+
+    assert.deepEqual(await feasible(world, podWith("pod", "mine")), nodes);
+  });
+}
+
+test("DynamicResources keeps a pod out of the queue until its claim exists", () => {
+  const { plugin, claim } = setUp();
+  assert.match(plugin.preEnqueue?.(podWith("pod", "mine")) ?? "", /"mine".* not found/);
+
+  claim("mine", 1);
+
+  assert.equal(plugin.preEnqueue?.(podWith("pod", "mine")), undefined);
+  assert.equal(plugin.preEnqueue?.(makePod("plain")), undefined);
+});
+
+test("DynamicResources gives a device to one claim only, and frees it when the pod is not bound", async () => {
+  const world = setUp();
+  world.claim("first", 1);
+  world.claim("second", 1);
+  const [first, second] = [podWith("one", "first"), podWith("two", "second")];
+  assert.deepEqual(await feasible(world, first), ["a", "b"]);
+
+  world.plugin.reserve?.(first, "b");
+  assert.deepEqual(await feasible(world, second), ["a"]);
+  await world.plugin.unreserve?.(first, "b");
+  assert.deepEqual(await feasible(world, second), ["a", "b"]);
+});
+
+test("DynamicResources does nothing for a pod without claims", () => {
+  const { plugin, snapshot } = setUp();
+  const pod = makePod("plain");
+
+  assert.equal(plugin.prepare?.(pod, snapshot), undefined);
+  assert.equal(plugin.acrossNodes?.(pod, snapshot), undefined);
+  assert.equal(plugin.candidates?.(pod), undefined);
+});
