@@ -20,11 +20,16 @@ async function load(fields: string) {
 const loadJson = (fields: object) =>
   load(JSON.stringify({ kind: "KubeletConfiguration", apiVersion: "kubelet.config.k8s.io/v1beta1", ...fields }));
 
-test("a file without fields has the settings of no file", async () => {
+test("a file without fields has the settings of no file, except that disks count as full earlier", async () => {
   const { settings, configuration, withoutEffect } = await load(head);
   const usual = await loadKubeletConfig(undefined);
-  assert.deepEqual(settings, usual.settings);
-  assert.deepEqual({ ...configuration, kind: "" }, { ...usual.configuration, kind: "" });
+  const { evictionHard, ...rest } = usual.configuration;
+  assert.deepEqual({ ...settings, eviction: usual.settings.eviction }, usual.settings);
+  assert.deepEqual({ ...configuration, kind: "" }, { ...rest, kind: "" });
+  assert.deepEqual([evictionHard?.["nodefs.available"], evictionHard?.["memory.available"]], ["5%", "100Mi"]);
+  const shareOf = ({ eviction }: typeof settings) =>
+    eviction.thresholds.find(({ signal }) => signal === "imagefs.available")?.value;
+  assert.deepEqual([shareOf(settings), shareOf(usual.settings)], [{ share: 0.15 }, { share: 0.05 }]);
   assert.deepEqual(withoutEffect, []);
   assert.equal(configuration.nodeStatusReportFrequency, "5m0s");
 });

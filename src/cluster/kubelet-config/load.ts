@@ -1,3 +1,4 @@
+import { sharedDiskThresholds } from "#kubelet/eviction/thresholds.ts";
 import { defaultSettings, type KubeletSettings } from "#kubelet/settings.ts";
 import { equal } from "#lib/data/equal.ts";
 import { parseConfig, readConfigFile } from "#server/config/config-file.ts";
@@ -13,16 +14,26 @@ export interface KubeletConfig {
   readonly withoutEffect: readonly string[];
 }
 
-const noFile = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n";
+const emptyFile = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n";
 
-/** Reads the file that `--kubelet-config` names; upstream's defaults without one. Fails with a ConfigFileError. */
+/** Reads the file that `--kubelet-config` names; our defaults without one. Fails with a ConfigFileError. */
 export async function loadKubeletConfig(file: string | undefined): Promise<KubeletConfig> {
-  const usual = await parseConfig(kubeletConfiguration, noFile, "the default configuration");
-  if (file === undefined) return { configuration: usual, settings: defaultSettings, withoutEffect: [] };
+  const usual = await parseConfig(kubeletConfiguration, emptyFile, "the default configuration");
+  if (file === undefined) return withoutFile(usual);
   const text = await readConfigFile(file, "kubelet-config");
   const configuration = await parseConfig(kubeletConfiguration, text, file);
   const settings = createSettings(configuration);
   return { configuration, settings, withoutEffect: withoutEffect(configuration, usual) };
+}
+
+/**
+ * Upstream's defaults are for machines that only run pods. Here pods share the disk with a person's own files, so a node
+ * without a file counts as full later.
+ */
+function withoutFile(usual: KubeletConfiguration): KubeletConfig {
+  const configuration = { ...usual, evictionHard: sharedDiskThresholds };
+  const { eviction } = createSettings(configuration);
+  return { configuration, settings: { ...defaultSettings, eviction }, withoutEffect: [] };
 }
 
 /** The fields that settings are made of, and those that need none. */

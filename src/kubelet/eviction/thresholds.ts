@@ -31,6 +31,13 @@ export const defaultEvictionHard: Readonly<Record<string, string>> = {
   "imagefs.inodesFree": "5%",
 };
 
+/** For a disk that is not only the node's: less of it has to be free. */
+export const sharedDiskThresholds: Readonly<Record<string, string>> = {
+  ...defaultEvictionHard,
+  "nodefs.available": "5%",
+  "imagefs.available": "5%",
+};
+
 export function checkSignal(signal: string): Signal {
   if (!isSignal(signal)) throw new Error(`unsupported eviction signal ${signal}`);
   return signal;
