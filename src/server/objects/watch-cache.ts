@@ -320,24 +320,10 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   #take(events: readonly StoreEvent[], revision: number): void {
     // Every cache hears of every commit, and most commits are about other kinds.
-    if (events.length > 0) this.#takeEvents(events, revision);
-    else this.#advance(nothing, revision);
-    this.#wakeWaiters();
-  }
-
-  #advance(changes: readonly CacheEvent<T>[], revision: number): void {
+    const changes = events.length === 0 ? nothing : events.flatMap((event) => this.#apply(event) ?? []);
+    const before = this.#revision;
     this.#revision = revision;
     this.#history.push(changes, revision);
-  }
-
-  #takeEvents(events: readonly StoreEvent[], revision: number): void {
-    const changes: CacheEvent<T>[] = [];
-    for (const event of events) {
-      const change = this.#apply(event);
-      if (change) changes.push(change);
-    }
-    const before = this.#revision;
-    this.#advance(changes, revision);
     if (changes.length > 0) {
       this.#groups.deliver(changes, { before, revision });
       for (const change of changes) this.#inform(change);
@@ -345,9 +331,10 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       if (this.#isShortLived) for (const { encoded } of changes) encoded.shed();
       if (this.#deps.delivered) for (const event of events) this.#deps.delivered(event);
     }
-    const lost = events.find(({ fault }) => fault instanceof ConversionError)?.fault;
+    const lost = events.length === 0 ? undefined : events.find(({ fault }) => fault instanceof ConversionError)?.fault;
     // As upstream: whoever watches must not take the last version that could be converted for the newest.
     if (lost) this.#endWatchers(lost);
+    this.#wakeWaiters();
   }
 
   #apply(event: StoreEvent): CacheEvent<T> | undefined {
