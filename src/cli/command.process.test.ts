@@ -11,7 +11,10 @@ import { explainStart } from "./start-faults.ts";
 test("parseFlags() says which flag is unknown and which was meant, without Node's advice", () => {
   const parse = () => parseFlags(["--prot", "1"], { port: { type: "string" } });
 
-  assert.throws(parse, (error) => error instanceof UserError && error.message === "Unknown option '--prot': did you mean --port?");
+  assert.throws(
+    parse,
+    (error) => error instanceof UserError && error.message === "Unknown option '--prot': did you mean --port?",
+  );
   const far = () => parseFlags(["--colour"], { port: { type: "string" } });
   assert.throws(far, (error) => error instanceof UserError && error.message === "Unknown option '--colour'");
 });
