@@ -8,10 +8,15 @@ import { renderHelp } from "./help.ts";
 import { commands, explainConnection, runCommand } from "./main.ts";
 import { explainStart } from "./start-faults.ts";
 
-test("parseFlags() says which flag is unknown, without Node's advice", () => {
+test("parseFlags() says which flag is unknown and which was meant, without Node's advice", () => {
   const parse = () => parseFlags(["--prot", "1"], { port: { type: "string" } });
 
-  assert.throws(parse, (error) => error instanceof UserError && error.message === "Unknown option '--prot'");
+  assert.throws(
+    parse,
+    (error) => error instanceof UserError && error.message === "Unknown option '--prot': did you mean --port?",
+  );
+  const far = () => parseFlags(["--colour"], { port: { type: "string" } });
+  assert.throws(far, (error) => error instanceof UserError && error.message === "Unknown option '--colour'");
 });
 
 for (const text of ["", "x", "1.5", "0", "70000"]) {
