@@ -26,7 +26,8 @@ export function nodeAccess(nodeName: string, clock: Clock, client?: Client): Acc
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
     if (!client || (!token && !owner)) throw unauthorized();
     const { verb, subresources } = attributesOf(request.method ?? "GET", route);
-    const key = `${verb} ${subresources.join()} ${token ?? JSON.stringify(owner)}`;
+    // A token is any text, and must not look like somebody's certificate here.
+    const key = JSON.stringify([verb, subresources, token ? { token } : { owner }]);
     if ((reviewed.get(key) ?? 0) > clock.now()) return;
     const user = token ? await userOf(client, token) : userOfCertificate(owner);
     await review(client, user, { verb, subresources, nodeName });

@@ -10,12 +10,14 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { type TLSSocket } from "node:tls";
+import { TokenReview } from "#api/authentication/token-review.ts";
 import { Pod } from "#api/core/pod.ts";
 import { badRequest, notFound } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
 import { createAuthority, createCertificate, type KeyPair } from "#lib/crypto/x509.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { apiServerName } from "./access.ts";
+import { apiServerName, nodeAccess } from "./access.ts";
 import { type ContainerLogOptions, type KubeletHandle, type NodeStats, noCounts } from "./handle.ts";
 import { CpuRates, renderResourceMetrics, renderSummary } from "./render-stats.ts";
 import { type KubeletServer, startKubeletServer } from "./server.ts";
@@ -130,9 +132,13 @@ suite("the node's server", () => {
     const { key, certificate: cert } = certify(who, "client");
     return { ca, key, cert, agent: false };
   };
-  const get = (path: string, options: https.RequestOptions = {}): Promise<{ status: number; text: string }> =>
+  const get = (
+    path: string,
+    options: https.RequestOptions = {},
+    { port } = server,
+  ): Promise<{ status: number; text: string }> =>
     new Promise((resolve, reject) => {
-      const url = `https://127.0.0.1:${server.port}${path}`;
+      const url = `https://127.0.0.1:${port}${path}`;
       const request = https.request(url, { ...optionsAs(apiServerName), ...options }, async (response) => {
         let text = "";
         for await (const chunk of response) text += String(chunk);
@@ -307,5 +313,23 @@ suite("the node's server", () => {
     await clock.advance(validity.notAfterMs - clock.now());
 
     assert.equal((await get("/pods")).status, 401);
+  });
+
+  test("a token that looks like somebody's certificate is still reviewed", async () => {
+    // It knows no token, and allows everything to those whom it is asked about.
+    const reviewer = {
+      create: async (kind: unknown) => ({
+        status: kind === TokenReview ? { authenticated: false } : { allowed: true },
+      }),
+    } as unknown as Client;
+    const { key, certificate: cert } = serving;
+    const access = nodeAccess("one", createVirtualClock(), reviewer);
+    const more = { clientCa: authority.certificate, handle, clock, log: silentLog, access };
+    await using reviewing = await startKubeletServer({ port: 0, key, cert, ...more });
+    const authorization = 'Bearer {"commonName":"monitor","organizations":[]}';
+    const stranger = { key: undefined, cert: undefined, headers: { authorization } };
+
+    assert.equal((await get("/metrics", optionsAs("monitor"), reviewing)).status, 200);
+    assert.equal((await get("/metrics", stranger, reviewing)).status, 401);
   });
 });
