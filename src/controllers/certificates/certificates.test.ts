@@ -120,9 +120,13 @@ const nodeAt = (name: string, address: string) => ({
   status: { addresses: [{ type: "InternalIP", address }] },
 });
 const places = {
-  nodes: [nodeAt("a", "10.0.0.1"), nodeAt("b", "10.0.0.2"), nodeAt("twin", "10.0.0.2"), nodeAt("api", "10.0.0.9")].map(
-    (object) => build(Node, object),
-  ),
+  nodes: [
+    nodeAt("a", "10.0.0.1"),
+    nodeAt("b", "10.0.0.2"),
+    nodeAt("twin", "10.0.0.2"),
+    nodeAt("api", "10.0.0.9"),
+    nodeAt("mapped", "::ffff:10.0.0.9"),
+  ].map((object) => build(Node, object)),
   serverAddresses: ["10.96.0.1", "10.0.0.9"],
 };
 const at = (...bytes: number[]) => [7, Uint8Array.from(bytes)] as const;
@@ -145,6 +149,7 @@ const approvals: readonly [string, Case, readonly string[]][] = [
   ["a server at another node's address", server("a", at(10, 0, 0, 1), at(10, 0, 0, 2)), []],
   ["a server at an address that two nodes report", server("twin", at(10, 0, 0, 2)), []],
   ["a server at the API server's address", server("api", at(10, 0, 0, 9)), []],
+  ["a server at it in the form of IPv6", server("mapped", at(...Array(10).fill(0), 255, 255, 10, 0, 0, 9)), []],
   ["a server of another node", { ...server("a", at(10, 0, 0, 1)), username: "system:node:b" }, []],
   ["the services of a node", { ...services, ...ofServices }, ["nodeservices"]],
   ["the services of another node", { ...services, ...ofServices, username: "system:node:b" }, []],

@@ -23,7 +23,7 @@ export function servesOwnAddresses({ names }: RequestedCertificate, username: st
   for (const address of places.serverAddresses.flatMap(encoded)) taken.add(address);
   return addresses.every((bytes) => {
     const address = bytes.toString("hex");
-    return reported.has(address) && !taken.has(address) && !isLoopback(bytes);
+    return reported.has(address) && !taken.has(address) && !isLoopback(bytes) && !holdsIPv4(bytes);
   });
 }
 
@@ -39,3 +39,7 @@ const loopback = new Set([altName("::1").toString("hex")]);
 /** Of a whole GeneralName: tag, length, bytes. */
 const isLoopback = (name: Buffer): boolean =>
   (name.length === 6 && name[2] === 127) || loopback.has(name.toString("hex"));
+
+const mappedPrefix = altName("::ffff:0.0.0.0").subarray(0, -4);
+/** Many clients take `::ffff:10.0.0.1` for 10.0.0.1, which may be somebody else's address. */
+const holdsIPv4 = (name: Buffer): boolean => name.length === 18 && name.subarray(0, -4).equals(mappedPrefix);
