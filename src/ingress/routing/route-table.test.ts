@@ -138,3 +138,20 @@ test("a long path and ten thousand routes cost a few lookups", () => {
 
   for (let round = 0; round < 2_000; round++) assert.equal(table.match(request)?.owner, "/p7777");
 });
+
+test("the query of a request is read once, however many routes ask for its parameters", () => {
+  let reads = 0;
+  const request = {
+    ...asked("GET x.example /"),
+    get search() {
+      reads++;
+      return "?a=999&a=1";
+    },
+  };
+  const routes = Array.from({ length: 1_000 }, (_, index) =>
+    route("/", { rank: String(index).padStart(3, "0"), query: [{ name: "a", value: String(index) }] }),
+  );
+
+  assert.equal(found([scope("x.example", routes)], request), "/ 999");
+  assert(reads < 5, `${reads} reads`);
+});

@@ -50,10 +50,15 @@ export class RouteTable {
     return table;
   }
 
-  match(request: RoutedRequest): Route | undefined {
+  match(routed: RoutedRequest): Route | undefined {
+    const request = { ...routed, query: lazyQuery(routed.search) };
     for (const scope of this.#scopes.find(request.host)) return scope.match(request) ?? this.#fallback;
     return this.#fallback;
   }
+}
+
+interface AskedRequest extends RoutedRequest {
+  query(): ReadonlyMap<string, string>;
 }
 
 /** The routes of a scope, by the hosts that they name themselves. */
@@ -66,7 +71,7 @@ class ScopeRoutes {
   *sort(): Steps<void> {
     for (const paths of this.#hosts.all()) yield* paths.sort();
   }
-  match(request: RoutedRequest): Route | undefined {
+  match(request: AskedRequest): Route | undefined {
     for (const paths of this.#hosts.find(request.host)) {
       const found = paths.match(request);
       if (found) return found;
@@ -100,7 +105,7 @@ class PathIndex {
     }
   }
 
-  match(request: RoutedRequest): Route | undefined {
+  match(request: AskedRequest): Route | undefined {
     const exact = this.#exact.get(request.path)?.find((route) => fits(route, request));
     if (exact) return exact;
     for (const prefix of prefixesOf(request.path, this.#longest)) {
@@ -130,14 +135,24 @@ const byDetail = (a: Route, b: Route): number =>
 
 const byRank = (a: Route, b: Route): number => compareText(a.rank, b.rank);
 
-function fits({ method, headers, query }: Route, request: RoutedRequest): boolean {
+function fits({ method, headers, query }: Route, request: AskedRequest): boolean {
   if (method !== undefined && method !== request.method) return false;
   if (!headers.every(({ name, value }) => request.header(name) === value)) return false;
-  return query.length === 0 || hasQuery(request.search, query);
+  return query.length === 0 || hasQuery(request.query(), query);
 }
 
-function hasQuery(search: string, wanted: readonly ValueMatch[]): boolean {
-  const query = new URLSearchParams(search);
-  // If a parameter is repeated, its first value counts.
+function hasQuery(query: ReadonlyMap<string, string>, wanted: readonly ValueMatch[]): boolean {
   return wanted.every(({ name, value }) => query.get(name) === value);
+}
+
+/** Reads the parameters when the first route asks for them, and not again for each of thousands. */
+function lazyQuery(search: string): AskedRequest["query"] {
+  let known: Map<string, string> | undefined;
+  return () => {
+    if (known) return known;
+    known = new Map();
+    // If a parameter is repeated, its first value counts.
+    for (const [name, value] of new URLSearchParams(search)) if (!known.has(name)) known.set(name, value);
+    return known;
+  };
 }
