@@ -13,7 +13,7 @@ import { isOwnIngress } from "./ingress-class.ts";
 import { openSecret, tlsSecrets } from "./open-secret.ts";
 import { planBackend } from "./routing/plan-backend.ts";
 import { type CertificateWish, planIngress } from "./routing/plan-ingress.ts";
-import { planIngresses } from "./routing/plan-ingresses.ts";
+import { type HostClaim, planIngresses } from "./routing/plan-ingresses.ts";
 import { type Route } from "./routing/route.ts";
 import { RouteTable, type Scope } from "./routing/route-table.ts";
 import { CertificateIndex, type ServedCertificate } from "./serve/certificates.ts";
@@ -23,6 +23,8 @@ import { type DataPlane } from "./serve/data-plane.ts";
 export interface RouteSource {
   /** Called when they may have changed. Returns how to end it. */
   subscribe(changed: () => void): () => void;
+  /** The hosts that its users name, which no younger Ingress of another namespace gets. */
+  claims(): readonly HostClaim[];
   /** Ingresses have some hosts already; see `IngressesPlan.owners`. */
   plan(owners: ReadonlyMap<string, string>): Steps<SourcePlan>;
 }
@@ -130,7 +132,8 @@ class Traffic {
       plans.push(planIngress(ingress));
       yield;
     }
-    const planned = yield* planIngresses(plans);
+    const claims = sources.flatMap((source) => source.claims());
+    const planned = yield* planIngresses(plans, claims);
     const further: SourcePlan[] = [];
     for (const source of sources) further.push(yield* source.plan(planned.owners));
     const { fallbacks } = planned;

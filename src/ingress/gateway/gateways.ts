@@ -15,6 +15,7 @@ import { startInformers } from "#runtime/cached-informer.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { ensure } from "../ensure.ts";
 import { openSecret } from "../open-secret.ts";
+import { type HostClaim } from "../routing/plan-ingresses.ts";
 import { type RouteSource, type SourcePlan } from "../traffic.ts";
 import { gatewayGroup } from "./definitions.ts";
 import { ensureGatewayClass, ensureGatewayKinds, gatewayController } from "./install.ts";
@@ -27,7 +28,7 @@ import {
   HTTPRoute,
   ReferenceGrant,
 } from "./kinds.ts";
-import { type GatewayFacts, type GatewaysPlan, planGateways } from "./plan-gateways.ts";
+import { claimsOf, type GatewayFacts, type GatewaysPlan, planGateways } from "./plan-gateways.ts";
 import { type RefFault, type RouteSubject } from "./plan-rules.ts";
 import { isPermitted } from "./references.ts";
 import { renderClassStatus, renderGatewayStatus, renderRouteStatus } from "./render-status.ts";
@@ -87,6 +88,11 @@ export class Gateways implements RouteSource {
     await this.#writeStatuses(signal);
   }
 
+  claims(): readonly HostClaim[] {
+    const own = this.#own;
+    return own ? this.#gatewaysOf(own).flatMap((gateway) => claimsOf(gateway, this.#deps.ports)) : [];
+  }
+
   *plan(owners: ReadonlyMap<string, string>): Steps<SourcePlan> {
     const own = this.#own;
     if (!own) return nothing;
@@ -95,21 +101,25 @@ export class Gateways implements RouteSource {
     return this.#plan;
   }
 
-  #factsOf(own: Informers, owners: ReadonlyMap<string, string>): GatewayFacts {
-    const { informers, ports } = this.#deps;
+  #gatewaysOf(own: Informers): Gateway[] {
     const classes = own.of(GatewayClass);
     const isOurs = ({ spec, metadata }: Gateway): boolean =>
       !metadata.deletionTimestamp &&
       classes.get({ name: spec.gatewayClassName })?.spec.controllerName === gatewayController;
+    return own.of(Gateway).list().filter(isOurs);
+  }
+
+  #factsOf(own: Informers, owners: ReadonlyMap<string, string>): GatewayFacts {
+    const { informers, ports } = this.#deps;
     const subjects = (kind: RouteSubject["kind"], routes: readonly GatewayRoute[]): RouteSubject[] =>
       routes.filter(({ metadata }) => !metadata.deletionTimestamp).map((route) => ({ kind, route }));
     const grantsIn = (namespace: string) => own.of(ReferenceGrant).list(namespace);
     return {
       ports,
       grantsIn,
-      gateways: own.of(Gateway).list().filter(isOurs),
+      gateways: this.#gatewaysOf(own),
       routes: [...subjects("HTTPRoute", own.of(HTTPRoute).list()), ...subjects("GRPCRoute", own.of(GRPCRoute).list())],
-      ingressOwner: (host) => owners.get(host),
+      hostOwner: (host) => owners.get(host),
       matchesNamespace: (name, selector) => selects(selector, informers.of(Namespace).get({ name })),
       secretFault(key) {
         const opened = openSecret(informers, key);

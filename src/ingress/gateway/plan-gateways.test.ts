@@ -4,7 +4,7 @@ import { atOnce } from "#lib/async/turns.ts";
 import { RouteTable } from "../routing/route-table.ts";
 import { type Finding } from "./conditions.ts";
 import { type BackendRef, type Gateway, type GatewayRoute, type Listener, type ReferenceGrant } from "./kinds.ts";
-import { type GatewayFacts, type GatewaysPlan, hostsOf, planGateways } from "./plan-gateways.ts";
+import { claimsOf, type GatewayFacts, type GatewaysPlan, hostsOf, planGateways } from "./plan-gateways.ts";
 import { milliseconds } from "./plan-rules.ts";
 
 const meta = (key: string, age = 1) => {
@@ -49,7 +49,7 @@ function plan(
       ports: { http: 80, https: 443 },
       grantsIn: () => [],
       matchesNamespace: (namespace, { matchLabels = {} }) => matchLabels.name === namespace,
-      ingressOwner: () => undefined,
+      hostOwner: () => undefined,
       secretFault: (key) => (key.endsWith("/good") ? undefined : `secret ${key} does not exist`),
       faultOf: ({ name }) => (name === "gone" ? { reason: "BackendNotFound", message: "no such service" } : undefined),
       ...change,
@@ -231,8 +231,18 @@ test("a host belongs to the namespace that had it first, as a Gateway or as an I
 
   assert.equal(answer(planned, "GET shop.example /login"), "a/web:80");
   assert(listenerSays(planned, evil).includes("Conflicted=true HostnameConflict"));
-  const byIngress = plan([old], [web], { ingressOwner: (host) => (host === "shop.example" ? "b" : undefined) });
+  const byIngress = plan([old], [web], { hostOwner: (host) => (host === "shop.example" ? "b" : undefined) });
   assert.equal(answer(byIngress, "GET shop.example /"), undefined);
+});
+
+test("claimsOf() names the hosts of listeners that can be served, with their age", () => {
+  const listeners = [http({ hostname: "shop.example" }), http({ hostname: "other.example", port: 81 })];
+  const [claim, ...more] = claimsOf(gateway("a/gw", listeners, 1), { http: 80, https: 443 });
+
+  assert.equal(claim?.host, "shop.example");
+  assert.equal(claim?.namespace, "a");
+  assert.match(claim?.rank ?? "", /^20\S+Z a\/gw$/);
+  assert.deepEqual(more, []);
 });
 
 test("a backend that does not exist keeps its share, and the route says so", () => {

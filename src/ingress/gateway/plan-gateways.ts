@@ -2,6 +2,7 @@ import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { type Steps } from "#lib/async/turns.ts";
 import { compareText } from "#lib/data/compare-text.ts";
 import { type CertificateWish } from "../routing/plan-ingress.ts";
+import { type HostClaim } from "../routing/plan-ingresses.ts";
 import { type Route } from "../routing/route.ts";
 import { type Scope } from "../routing/route-table.ts";
 import { bad, type Finding, good } from "./conditions.ts";
@@ -25,8 +26,8 @@ export interface GatewayFacts extends BackendLookup {
   readonly ports: { readonly http: number; readonly https: number };
   grantsIn(namespace: string): readonly ReferenceGrant[];
   matchesNamespace(namespace: string, selector: LabelSelector): boolean;
-  /** Which namespace has a host by an Ingress. */
-  ingressOwner(host: string): string | undefined;
+  /** Which namespace has a host, by an Ingress or by what `claimsOf` says. */
+  hostOwner(host: string): string | undefined;
   /** What is wrong with a secret; undefined if it has a certificate that can be served. */
   secretFault(key: string): string | undefined;
 }
@@ -96,6 +97,14 @@ const keyOf = ({ metadata }: Gateway): string => `${metadata.namespace}/${metada
 const rankOf = ({ metadata: { namespace, name, creationTimestamp = "9999" } }: Gateway | GatewayRoute): string =>
   `${creationTimestamp} ${namespace}/${name}`;
 
+/** The hosts of the listeners that a Gateway can have. */
+export function claimsOf(gateway: Gateway, ports: GatewayFacts["ports"]): HostClaim[] {
+  const { namespace } = gateway.metadata;
+  return gateway.spec.listeners
+    .filter(({ protocol, port }) => acceptListener(protocol, port, ports).isTrue)
+    .map(({ hostname: host = "" }) => ({ host, namespace, rank: rankOf(gateway) }));
+}
+
 interface PlannedGateway {
   readonly gateway: Gateway;
   readonly listeners: readonly PlannedListener[];
@@ -119,7 +128,7 @@ function planListeners(gateway: Gateway, owners: Map<string, string>, facts: Gat
   const listeners = gateway.spec.listeners.map((listener) => {
     const { protocol, hostname = "" } = listener;
     const key = `${protocol} ${hostname}`;
-    const owner = (hostname && facts.ingressOwner(hostname)) || owners.get(key);
+    const owner = (hostname && facts.hostOwner(hostname)) || owners.get(key);
     if (!owner) owners.set(key, namespace);
     return planListener(gateway, { listener, hasConflict: owner !== undefined && owner !== namespace }, facts);
   });

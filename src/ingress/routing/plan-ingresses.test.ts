@@ -94,7 +94,7 @@ test("a host belongs to the namespace of the oldest Ingress that names it", () =
     ["x.example a/own"],
   );
   assert.deepEqual(planned.faults.get("evil/login"), [
-    "host x.example belongs to an older Ingress of another namespace",
+    "host x.example belongs to an older Ingress or Gateway of another namespace",
   ]);
 });
 
@@ -146,4 +146,18 @@ test("a certificate without hosts is for the hosts of the rules, or for everybod
     ["x.example a/x", " a/every"],
   );
   assert.deepEqual(planned.faults.get("a/two"), ["spec.tls[1]: it names no secret, so it has no certificate"]);
+});
+
+test("a host that another API gave to a namespace earlier stays there", () => {
+  const late = ingress("evil/late", 2, { rules: [rule("x.example", "/")], tls: [{ secretName: "own" }] });
+  const claimed = (age: number, namespace: string): IngressesPlan => {
+    const rank = `2026-01-01T00:00:0${age}Z ${namespace}/gateway`;
+    return atOnce(planIngresses([planIngress(late)], [{ host: "x.example", namespace, rank }]));
+  };
+
+  assert.equal(backendOf(claimed(1, "a"), "x.example", "/"), undefined);
+  assert.deepEqual(claimed(1, "a").certificates, []);
+  assert.equal(claimed(1, "a").owners.get("x.example"), "a");
+  assert.equal(backendOf(claimed(1, "evil"), "x.example", "/"), "evil/web:80");
+  assert.equal(backendOf(claimed(3, "a"), "x.example", "/"), "evil/web:80");
 });

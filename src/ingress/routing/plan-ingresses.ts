@@ -15,6 +15,14 @@ export interface IngressesPlan {
   readonly faults: ReadonlyMap<string, readonly string[]>;
 }
 
+/** A host that another API has given to a namespace. */
+export interface HostClaim {
+  readonly host: string;
+  readonly namespace: string;
+  /** Comparable with the ranks of Ingresses: the lowest one has the host. */
+  readonly rank: string;
+}
+
 /** For all Ingresses of a namespace. The oldest fit first. */
 export const maxNamespacePaths = 5_000;
 /** Nobody reads more. */
@@ -22,10 +30,12 @@ const maxFaults = 10;
 
 /**
  * Decides between Ingresses that want the same: the oldest wins. A host belongs to the namespace of the oldest Ingress
- * that names it, so that no namespace can take requests from another.
+ * or claim that names it, so that no namespace can take requests from another.
  */
-export function* planIngresses(plans: readonly IngressPlan[]): Steps<IngressesPlan> {
+export function* planIngresses(plans: readonly IngressPlan[], claims: readonly HostClaim[] = []): Steps<IngressesPlan> {
   const sorted = plans.toSorted((a, b) => compareText(a.rank, b.rank));
+  const claimed = claims.toSorted((a, b) => compareText(a.rank, b.rank)).values();
+  let claim = claimed.next();
   const scopes = new Map<string, Route[]>();
   const taken = new Map<string, string>();
   const hosts = new HostOwners();
@@ -34,6 +44,8 @@ export function* planIngresses(plans: readonly IngressPlan[]): Steps<IngressesPl
   const certificates = new Map<string, CertificateWish>();
   const faults = new Map<string, readonly string[]>();
   for (const plan of sorted) {
+    for (; !claim.done && compareText(claim.value.rank, plan.rank) < 0; claim = claimed.next())
+      hosts.claim(claim.value);
     const own = [...plan.faults];
     const size = (sizes.get(plan.namespace) ?? 0) + plan.routes.length;
     if (size > maxNamespacePaths) {
@@ -57,6 +69,7 @@ export function* planIngresses(plans: readonly IngressPlan[]): Steps<IngressesPl
     if (plan.fallback) fallbacks.push(plan.fallback);
     if (own.length > 0) faults.set(plan.uid, fewFaults(own));
   }
+  for (; !claim.done; claim = claimed.next()) hosts.claim(claim.value);
   const wildcard = "one label";
   return {
     scopes: Array.from(scopes, ([host, routes]) => ({ host, wildcard, routes })),
@@ -83,13 +96,17 @@ function push(scopes: Map<string, Route[]>, host: string, route: Route): void {
 class HostOwners {
   readonly owners = new Map<string, string>();
 
+  claim({ host, namespace }: HostClaim): void {
+    if (host !== "" && !this.owners.has(host)) this.owners.set(host, namespace);
+  }
+
   faultOf(host: string, plan: IngressPlan): string | undefined {
     if (host === "") return undefined;
     const owner = this.owners.get(host);
-    if (!owner) this.owners.set(host, plan.namespace);
+    if (!owner) this.claim({ ...plan, host });
     // The name of the other namespace is nobody's business.
     if (!owner || owner === plan.namespace) return undefined;
-    return `host ${host} belongs to an older Ingress of another namespace`;
+    return `host ${host} belongs to an older Ingress or Gateway of another namespace`;
   }
 }
 
