@@ -146,9 +146,10 @@ class Traffic {
       ...further.flatMap(({ certificates }) => certificates),
     ];
     const served: ServedCertificate[] = [];
+    const uids = new Map(plans.map(({ rank, uid }) => [rank, uid]));
     for (const wish of wishes) {
       const opened = openSecret(informers, wish.secret);
-      if ("fault" in opened) note(faults, { wish, own, fault: opened.fault });
+      if ("fault" in opened) note(faults, uids.get(wish.rank), opened.fault);
       else served.push({ host: wish.host, wildcard: wish.wildcard, name: wish.secret, ...opened });
       yield;
     }
@@ -222,15 +223,7 @@ function partsOf(key: string): { namespace: string; name: string; port: string }
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1, colon), port: key.slice(colon + 1) };
 }
 
-interface Note {
-  readonly wish: CertificateWish;
-  readonly own: readonly Ingress[];
-  readonly fault: string;
-}
-
-function note(faults: Map<string, readonly string[]>, { wish, own, fault }: Note): void {
-  const owner = own.find(({ metadata }) => wish.rank.endsWith(` ${metadata.namespace}/${metadata.name}`));
-  const uid = owner?.metadata.uid;
+function note(faults: Map<string, readonly string[]>, uid: string | undefined, fault: string): void {
   if (!uid) return;
   const known = faults.get(uid) ?? [];
   if (!known.includes(fault)) faults.set(uid, [...known, fault]);

@@ -37,25 +37,24 @@ const route = (key: string, spec: Partial<GatewayRoute["spec"]> = {}, age = 1): 
 });
 const from = (kind: "All" | "Same"): Partial<Listener> => ({ allowedRoutes: { namespaces: { from: kind } } });
 
-function plan(
+function factsOf(gateways: readonly Gateway[], routes: readonly GatewayRoute[]): GatewayFacts {
+  return {
+    gateways,
+    routes: routes.map((one) => ({ kind: "HTTPRoute", route: one })),
+    ports: { http: 80, https: 443 },
+    grantsIn: () => [],
+    matchesNamespace: (namespace, { matchLabels = {} }) => matchLabels.name === namespace,
+    hostOwner: () => undefined,
+    secretFault: (key) => (key.endsWith("/good") ? undefined : `secret ${key} does not exist`),
+    faultOf: ({ name }) => (name === "gone" ? { reason: "BackendNotFound", message: "no such service" } : undefined),
+  };
+}
+
+const plan = (
   gateways: readonly Gateway[],
   routes: readonly GatewayRoute[],
   change: Partial<GatewayFacts> = {},
-): GatewaysPlan {
-  return atOnce(
-    planGateways({
-      gateways,
-      routes: routes.map((one) => ({ kind: "HTTPRoute", route: one })),
-      ports: { http: 80, https: 443 },
-      grantsIn: () => [],
-      matchesNamespace: (namespace, { matchLabels = {} }) => matchLabels.name === namespace,
-      hostOwner: () => undefined,
-      secretFault: (key) => (key.endsWith("/good") ? undefined : `secret ${key} does not exist`),
-      faultOf: ({ name }) => (name === "gone" ? { reason: "BackendNotFound", message: "no such service" } : undefined),
-      ...change,
-    }),
-  );
-}
+): GatewaysPlan => atOnce(planGateways({ ...factsOf(gateways, routes), ...change }));
 
 const says = (findings: readonly Finding[] = []): string[] =>
   findings.map(({ type, isTrue, reason }) => `${type}=${isTrue} ${reason}`);
@@ -233,6 +232,18 @@ test("a host belongs to the namespace that had it first, as a Gateway or as an I
   assert(listenerSays(planned, evil).includes("Conflicted=true HostnameConflict"));
   const byIngress = plan([old], [web], { hostOwner: (host) => (host === "shop.example" ? "b" : undefined) });
   assert.equal(answer(byIngress, "GET shop.example /"), undefined);
+});
+
+test("certificates of many listeners are read in many steps", () => {
+  let reads = 0;
+  let most = 0;
+  const secretFault = () => void reads++;
+  const listeners = Array.from({ length: 64 }, (_, at) => https("a/good", { hostname: `h${at}.example` }));
+  const steps = planGateways({ ...factsOf([gateway("a/gw", listeners)], []), secretFault });
+  for (let before = 0; !steps.next().done; before = reads) most = Math.max(most, reads - before);
+
+  assert.equal(reads, 64);
+  assert.equal(most, 1);
 });
 
 test("claimsOf() names the hosts of listeners that can be served, with their age", () => {

@@ -63,7 +63,8 @@ const wildcard = "any labels";
 export function* planGateways(facts: GatewayFacts): Steps<GatewaysPlan> {
   const owners = new Map<string, string>();
   const oldest = facts.gateways.toSorted((a, b) => compareText(rankOf(a), rankOf(b)));
-  const planned = oldest.map((gateway) => planListeners(gateway, owners, facts));
+  const planned: PlannedGateway[] = [];
+  for (const gateway of oldest) planned.push(yield* planListeners(gateway, owners, facts));
   const byKey = new Map(planned.map((one) => [keyOf(one.gateway), one]));
   const sizes = new Map<string, number>();
   const routes = new Map<GatewayRoute, readonly ParentFindings[]>();
@@ -123,15 +124,19 @@ interface PlannedListener {
   attached: number;
 }
 
-function planListeners(gateway: Gateway, owners: Map<string, string>, facts: GatewayFacts): PlannedGateway {
+/** A step for each listener, because its certificates may have to be read. */
+function* planListeners(gateway: Gateway, owners: Map<string, string>, facts: GatewayFacts): Steps<PlannedGateway> {
   const { namespace } = gateway.metadata;
-  const listeners = gateway.spec.listeners.map((listener) => {
+  const listeners: PlannedListener[] = [];
+  for (const listener of gateway.spec.listeners) {
     const { protocol, hostname = "" } = listener;
     const key = `${protocol} ${hostname}`;
     const owner = (hostname && facts.hostOwner(hostname)) || owners.get(key);
     if (!owner) owners.set(key, namespace);
-    return planListener(gateway, { listener, hasConflict: owner !== undefined && owner !== namespace }, facts);
-  });
+    const hasConflict = owner !== undefined && owner !== namespace;
+    listeners.push(planListener(gateway, { listener, hasConflict }, facts));
+    yield;
+  }
   return { gateway, listeners };
 }
 

@@ -4,7 +4,7 @@ import { read } from "#api/faults.suite.ts";
 import { Ingress } from "#api/networking/ingress.ts";
 import { atOnce } from "#lib/async/turns.ts";
 import { maxPaths, planIngress } from "./plan-ingress.ts";
-import { type IngressesPlan, planIngresses } from "./plan-ingresses.ts";
+import { type IngressesPlan, maxNamespacePaths, planIngresses } from "./plan-ingresses.ts";
 import { RouteTable } from "./route-table.ts";
 
 const service = (name: string) => ({ service: { name, port: { number: 80 } } });
@@ -160,4 +160,19 @@ test("a host that another API gave to a namespace earlier stays there", () => {
   assert.equal(claimed(1, "a").owners.get("x.example"), "a");
   assert.equal(backendOf(claimed(1, "evil"), "x.example", "/"), "evil/web:80");
   assert.equal(backendOf(claimed(3, "a"), "x.example", "/"), "evil/web:80");
+});
+
+test("hosts with certificates count against the limit of a namespace too", () => {
+  const hosts = (index: number) => Array.from({ length: 500 }, (_, at) => `h${at}.i${index}.example`);
+  const flood = Array.from({ length: 12 }, (_, index) =>
+    ingress(`evil/i${index}`, index, {
+      defaultBackend: service("x"),
+      tls: [{ secretName: "none", hosts: hosts(index) }],
+    }),
+  );
+  const planned = plan(...flood, ingress("a/late", 59, { rules: [rule("x.example", "/")] }));
+
+  assert.equal(planned.certificates.length, maxNamespacePaths);
+  assert.match(planned.faults.get("evil/i11")?.[0] ?? "", /^it has no effect/);
+  assert.equal(backendOf(planned, "x.example", "/"), "a/web:80");
 });

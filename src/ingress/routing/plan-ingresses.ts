@@ -23,7 +23,7 @@ export interface HostClaim {
   readonly rank: string;
 }
 
-/** For all Ingresses of a namespace. The oldest fit first. */
+/** Paths and hosts with certificates, for all Ingresses of a namespace. The oldest fit first. */
 export const maxNamespacePaths = 5_000;
 /** Nobody reads more. */
 const maxFaults = 10;
@@ -47,9 +47,9 @@ export function* planIngresses(plans: readonly IngressPlan[], claims: readonly H
     for (; !claim.done && compareText(claim.value.rank, plan.rank) < 0; claim = claimed.next())
       hosts.claim(claim.value);
     const own = [...plan.faults];
-    const size = (sizes.get(plan.namespace) ?? 0) + plan.routes.length;
+    const size = (sizes.get(plan.namespace) ?? 0) + plan.routes.length + plan.certificates.length;
     if (size > maxNamespacePaths) {
-      own.push(`it has no effect: the paths of its namespace are more than ${maxNamespacePaths}`);
+      own.push(`it has no effect: the paths and TLS hosts of its namespace are more than ${maxNamespacePaths}`);
       faults.set(plan.uid, own);
       continue;
     }
