@@ -11,6 +11,7 @@ import { type ForwardDeps, forward } from "./forward.ts";
 import { changeHeaders, headerObject } from "./headers.ts";
 import { mirror } from "./mirror.ts";
 import { openPort, type Port } from "./port.ts";
+import { type RequestLimits } from "./request-limit.ts";
 import { redirectLocation } from "./rewrite.ts";
 import { forwardUpgrade, readUpgrade } from "./upgrade.ts";
 
@@ -21,6 +22,8 @@ export interface DataPlaneOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** How many requests may be in progress at each port. */
+  readonly requestLimits?: RequestLimits | undefined;
   /** Called for every request that the proxy had to answer itself although there is a route. */
   onFault?(route: Route, fault: string): void;
 }
@@ -79,11 +82,11 @@ class Plane {
   }
 
   async open(port: number, isSecure: boolean): Promise<Port> {
-    const { host, clock, log } = this.#options;
+    const { host, clock, log, requestLimits } = this.#options;
     const opened: { port?: Port } = {};
     const number = () => opened.port?.port ?? port;
     opened.port = await openPort({
-      ...{ host, port, isSecure, clock, log },
+      ...{ host, port, isSecure, clock, log, requestLimits },
       certificates: () => this.#tables.certificates,
       onRequest: (request, response) => {
         const call = readCall(request, response, number());

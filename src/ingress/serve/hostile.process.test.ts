@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
 import { test } from "node:test";
@@ -130,6 +132,30 @@ test("streams that are opened and reset without end cost their connection", asyn
   await closed;
   proxy.backend("web");
   assert.equal((await ask(proxy.plane.httpPort)).status, 503);
+});
+
+test("streams that wait for a backend leave connections for others", async () => {
+  const waiting: ServerResponse[] = [];
+  const full = Promise.withResolvers<void>();
+  await using backend = await openBackend((_request, response) => {
+    if (waiting.push(response) === 3) full.resolve();
+  });
+  await using proxy = await openProxy({ requestLimits: { all: 4, perAddress: 3 } });
+  proxy.serve([routeTo("web")]);
+  proxy.backend("web", backend.port);
+  const session = http2.connect(`http://127.0.0.1:${proxy.plane.httpPort}`);
+  const statuses = Array.from({ length: 10 }, async () => {
+    const [headers] = await once(session.request({ ":path": "/" }), "response");
+    return headers[":status"];
+  });
+  await full.promise;
+
+  assert.deepEqual(await Promise.all(statuses.slice(3)), Array(7).fill(503));
+  assert.equal((await ask(proxy.plane.httpPort)).status, 503);
+  for (const response of waiting) response.end();
+  assert.deepEqual(await Promise.all(statuses.slice(0, 3)), [200, 200, 200]);
+  assert.equal(backend.requests.length, 3);
+  session.close();
 });
 
 test("a client that leaves takes its request to the backend with it", async () => {

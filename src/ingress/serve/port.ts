@@ -8,7 +8,9 @@ import { http } from "#lib/net/node-http.ts";
 import { connectionKey, IdleTimer, ignore } from "#lib/net/sockets.ts";
 import { type Stranger, Strangers } from "#lib/net/strangers.ts";
 import { type Log } from "#lib/process/log.ts";
+import { refuse } from "./call.ts";
 import { type CertificateIndex } from "./certificates.ts";
+import { RequestLimit, type RequestLimits } from "./request-limit.ts";
 import { isUpgradable } from "./upgrade.ts";
 
 export interface PortOptions {
@@ -17,6 +19,8 @@ export interface PortOptions {
   readonly isSecure: boolean;
   readonly clock: Clock;
   readonly log: Log;
+  /** How many requests may be in progress. */
+  readonly requestLimits?: RequestLimits | undefined;
   /** The current certificates, for every new connection. */
   certificates(): CertificateIndex;
   onRequest(request: IncomingMessage, response: ServerResponse): void;
@@ -81,11 +85,13 @@ class Edge {
   readonly #secure: tls.Server | undefined;
   readonly #connections = new Map<string, Connection>();
   readonly #strangers = new Strangers<Connection>(limits);
+  readonly #inProgress: RequestLimit;
   #isClosing = false;
   #onEmpty: () => void = ignore;
 
   constructor(options: PortOptions) {
     this.#options = options;
+    this.#inProgress = new RequestLimit(options.requestLimits);
     this.#http1 = this.#serveHttp1();
     this.#http2 = this.#serveHttp2();
     this.#secure = options.isSecure ? this.#serveTls() : undefined;
@@ -164,7 +170,9 @@ class Edge {
     server.on("request", (request, response) => this.#take(request, response));
     server.on("upgrade", (request, socket, head) => {
       const connection = this.#connections.get(connectionKey(request.socket));
-      if (!connection || this.#isClosing) return void socket.destroy();
+      const end = connection && !this.#isClosing ? this.#inProgress.begin(connection.address) : undefined;
+      if (!connection || !end) return void socket.destroy();
+      socket.once("close", end);
       connection.requests++;
       this.#options.onUpgrade({ request, socket, head });
     });
@@ -209,10 +217,13 @@ class Edge {
   #take(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(connectionKey(request.socket));
     if (!connection) return void response.destroy();
-    connection.requests++;
     request.on("error", ignore);
     response.on("error", ignore);
+    const end = this.#inProgress.begin(connection.address);
+    if (!end) return refuse({ request, response }, { status: 503, message: "too many requests are in progress" });
+    connection.requests++;
     response.once("close", () => {
+      end();
       connection.requests--;
       if (this.#isClosing && connection.requests === 0 && !connection.session) connection.raw.destroySoon();
     });

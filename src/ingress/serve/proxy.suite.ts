@@ -9,7 +9,7 @@ import { silentLog } from "#lib/process/log.ts";
 import { type ForwardAction, type Route } from "../routing/route.ts";
 import { RouteTable } from "../routing/route-table.ts";
 import { CertificateIndex, openPair } from "./certificates.ts";
-import { type DataPlane, openDataPlane } from "./data-plane.ts";
+import { type DataPlane, type DataPlaneOptions, openDataPlane } from "./data-plane.ts";
 
 /** A real server that a test has as a backend. */
 export interface TestBackend extends AsyncDisposable {
@@ -65,12 +65,13 @@ const authority = createAuthority({ subject: { commonName: "test" }, notBeforeMs
 /** What clients of the proxy trust. */
 export const { certificate: ca } = authority;
 
-export async function openProxy(): Promise<TestProxy> {
+export async function openProxy(change: Partial<DataPlaneOptions> = {}): Promise<TestProxy> {
   const faults: string[] = [];
   const plane = await openDataPlane({
     ...{ host: "127.0.0.1", httpPort: 0, httpsPort: 0 },
     ...{ clock: systemClock, random: seededRandom(1), log: silentLog },
     onFault: (_route, fault) => void faults.push(fault),
+    ...change,
   });
   return {
     plane,
