@@ -206,6 +206,27 @@ test("renderWaterfall() shows errors and omits a write that came too late", () =
   assert.match(renderWaterfall({ ...answer, hops }, { width: 200, all: true }), /409/);
 });
 
+test("renderWaterfall() does not take pods on nodes without hops for pods that are not ready", () => {
+  const object = podNamed("a");
+  const hops = answer.hops
+    .filter(({ hop, object: of }) => hop !== "run" || of?.name !== "a")
+    .concat(
+      hopOf({
+        id: "s",
+        from: "a5",
+        hop: "client",
+        who: "apiserver",
+        at: 30,
+        took: 1,
+        object,
+        facts: request("update", "status"),
+      }),
+    );
+
+  const [headline = ""] = renderWaterfall({ ...answer, hops }, { width: 100, all: false }).split("\n");
+  assert.match(headline, /1 of 2 pods ready, 2 placed, 1 on joined nodes, whose hops are not recorded, last activity/);
+});
+
 test("renderWaterfall() says so when only status updates are kept", () => {
   const traces = answer.traces.map((trace) => ({ ...trace, subresource: "status" }));
 

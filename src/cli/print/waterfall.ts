@@ -37,7 +37,7 @@ function shownRoots({ hops, object, traces, traceId }: TraceAnswer): HopNode[] {
 const hopsOf = (nodes: readonly HopNode[]): Hop[] => nodes.flatMap(({ hop, children }) => [hop, ...hopsOf(children)]);
 
 function headline({ object }: TraceAnswer, milestones: Milestones): string {
-  const { pods, ready, placed, allReadyMs, servedMs, lastMs } = milestones;
+  const { pods, ready, unrecorded, placed, allReadyMs, servedMs, lastMs } = milestones;
   const name = `${object.resource}/${object.name}${object.namespace ? ` in ${object.namespace}` : ""}`;
   const count = pods.length === 1 ? "its pod is" : `all ${pods.length} pods are`;
   if (allReadyMs !== undefined) {
@@ -46,7 +46,9 @@ function headline({ object }: TraceAnswer, milestones: Milestones): string {
     return `${name}: ${count} ready after ${ms(allReadyMs)}${served}`;
   }
   if (pods.length === 0) return `${name}: last activity after ${ms(lastMs)}`;
-  return `${name}: ${ready} of ${pods.length} pods ready, ${placed} placed, last activity after ${ms(lastMs)}`;
+  const known = `${ready} of ${pods.length} pods ready, ${placed} placed`;
+  const unknown = unrecorded > 0 ? `, ${unrecorded} on joined nodes, whose hops are not recorded` : "";
+  return `${name}: ${known}${unknown}, last activity after ${ms(lastMs)}`;
 }
 
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
