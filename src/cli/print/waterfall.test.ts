@@ -193,7 +193,7 @@ test("renderWaterfall() shows errors and omits a write that came too late", () =
       ...run,
       at: 23,
       took: 5,
-      facts: { step: "image", container: "c", error: "no such host" },
+      facts: { step: "image", container: "c", error: "no such host\u001b[2J" },
     }),
     hopOf({ id: "e", from: "a6", ...run, at: 30, took: 5, facts: { step: "image", container: "c" } }),
     hopOf({ id: "9", from: "forgotten", hop: "client", who: "apiserver", at: 40, took: 1, facts: late }),
@@ -201,7 +201,7 @@ test("renderWaterfall() shows errors and omits a write that came too late", () =
 
   const text = renderWaterfall({ ...answer, hops }, { width: 200, all: false });
 
-  assert.match(text, /image for c: no such host\n.*image for c\n/);
+  assert.match(text, /image for c: no such host\?\[2J\n.*image for c\n/);
   assert.doesNotMatch(text, /409/);
   assert.match(renderWaterfall({ ...answer, hops }, { width: 200, all: true }), /409/);
 });

@@ -4,6 +4,7 @@ import { type Hop } from "#trace/hop.ts";
 import { type Milestones, milestonesOf } from "#trace/milestones.ts";
 import { planRows, type Row } from "#trace/plan-rows.ts";
 import { buildTree, focusOn, type HopNode } from "#trace/tree.ts";
+import { printable } from "./printable.ts";
 
 export interface WaterfallOptions {
   /** In characters. */
@@ -16,7 +17,7 @@ export function renderWaterfall(answer: TraceAnswer, options: WaterfallOptions):
   const roots = shownRoots(answer);
   const rows = planRows(roots, options);
   const milestones = milestonesOf(hopsOf(roots));
-  return [
+  const lines = [
     headline(answer, milestones),
     origin(answer, roots),
     ...onlyReports(answer),
@@ -24,7 +25,8 @@ export function renderWaterfall(answer: TraceAnswer, options: WaterfallOptions):
     ...renderRows(rows, milestones.startMs, options.width),
     "",
     ...footer(answer, options),
-  ].join("\n");
+  ];
+  return printable(lines.join("\n"));
 }
 
 /** The whole trace if it began with the object, else only the hops that led to the object and from it. */
