@@ -17,6 +17,7 @@ const input = (peers: readonly Peer[], more: Partial<RouteInput> = {}): RouteInp
   links: [
     { name: "lo", cidr: "127.0.0.1/8", mtu: 65536 },
     { name: "eth0", cidr: "192.168.0.1/24", mtu: 9000 },
+    { name: "eth1", cidr: "172.16.0.1/32", mtu: 1500 },
   ],
   peers,
   ...more,
@@ -64,6 +65,7 @@ const refused: Readonly<Record<string, Peer>> = {
   "an address that is no address": peer("b", "192.168.0.2; reboot", "10.244.1.0/24"),
   "a range that is no range": peer("b", "192.168.0.2", "10.244.1.0/24 dev lo"),
   "the address of this node": peer("b", "192.168.0.1", "10.244.1.0/24"),
+  "another address of this machine": peer("b", "172.16.0.1", "10.244.1.0/24"),
   "an address among the pods": peer("b", "10.244.3.3", "10.244.1.0/24"),
 };
 for (const [what, hostile] of Object.entries(refused)) {

@@ -62,7 +62,8 @@ export interface RoutePlan {
 /**
  * How packets reach the pods of the other nodes: by a plain route if the node is a neighbour on our link, otherwise
  * through a VXLAN tunnel, for which every node derives the other's settings from its Node object. A node whose range is not in
- * the cluster's, or is ours or an older node's, gets no route: it could take over the traffic of others.
+ * the cluster's, or is ours or an older node's, gets no route: it could take over the traffic of others. Nor does a second node
+ * on this machine: the kernel has a route to its bridge, which ours would replace.
  */
 export function planRoutes(input: RouteInput): RoutePlan {
   const { tunnelName } = input;
@@ -102,13 +103,14 @@ function tunnelOf(
 }
 
 /** The peers with proper values, in canonical form. */
-function acceptedPeers({ address: own, podCidr, clusterCidr, peers }: RouteInput): Peer[] {
+function acceptedPeers({ address: own, podCidr, clusterCidr, links, peers }: RouteInput): Peer[] {
+  const here = new Set([own, ...links.map(({ cidr }) => cidr.split("/")[0])]);
   const cluster = parseCidr(clusterCidr);
   const taken = [parseCidr(podCidr)];
   const accepted: Peer[] = [];
   for (const peer of peers.toSorted(byAge)) {
     const range = rangeOf(peer.podCidr);
-    if (!range || peer.address === own || parseIPv4(peer.address) === undefined) continue;
+    if (!range || here.has(peer.address) || parseIPv4(peer.address) === undefined) continue;
     const isInside = range.base >= cluster.base && range.base + range.size <= cluster.base + cluster.size;
     if (!isInside || taken.some((other) => overlaps(other, range)) || cluster.contains(peer.address)) continue;
     taken.push(range);

@@ -11,6 +11,8 @@ export interface Milestones {
   readonly pods: readonly string[];
   readonly placed: number;
   readonly ready: number;
+  /** Pods whose node reports about them, but records no hops: it has joined from elsewhere. Whether they are ready is unknown. */
+  readonly unrecorded: number;
   /** When the last pod was ready; undefined while one is not. */
   readonly allReadyMs: number | undefined;
   /** When the last pod received traffic; undefined if no service is involved. */
@@ -27,6 +29,8 @@ export function milestonesOf(hops: readonly Hop[]): Milestones {
   };
   const placed = firstOf(({ hop, facts }) => hop === "schedule" && Boolean(facts?.node));
   const ready = firstOf(isReadyHop);
+  const started = firstOf(({ hop }) => hop === "run");
+  const reported = firstOf(isPodReport);
   const readyTimes = pods.flatMap((pod) => ready.get(pod) ?? []);
   const isComplete = pods.length > 0 && readyTimes.length === pods.length;
   const allReadyMs = isComplete ? Math.max(...readyTimes) : undefined;
@@ -36,6 +40,7 @@ export function milestonesOf(hops: readonly Hop[]): Milestones {
     pods,
     placed: pods.filter((pod) => placed.has(pod)).length,
     ready: readyTimes.length,
+    unrecorded: pods.filter((pod) => placed.has(pod) && reported.has(pod) && !started.has(pod)).length,
     allReadyMs,
     servedMs: servedMs(hops, startMs, allReadyMs),
   };
@@ -50,6 +55,9 @@ function servedMs(hops: readonly Hop[], startMs: number, allReadyMs: number | un
   const complete = serving.filter((hop) => allReadyMs !== undefined && hop.startMs - startMs >= allReadyMs);
   return complete.length > 0 ? Math.min(...complete.map(endMs)) - startMs : Math.max(...serving.map(endMs)) - startMs;
 }
+
+const isPodReport = ({ hop, object, facts }: Hop): boolean =>
+  hop === "client" && object?.resource === "pods" && facts?.subresource === "status";
 
 const podOf = ({ object }: Hop): string => `${object?.namespace}/${object?.name}`;
 const statusOf = ({ facts }: Hop): number => (typeof facts?.status === "number" ? facts.status : 0);

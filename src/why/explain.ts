@@ -1,13 +1,14 @@
 import { withAdmission } from "./admission.ts";
 import { explainBudget, explainQuota } from "./allowances.ts";
-import { explainApiService } from "./api-service.ts";
 import { explainAutoscaler } from "./autoscaler.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
-import { explainCertificateRequest } from "./certificate.ts";
 import { explainClaim } from "./claim.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
 import { explainIngress } from "./ingress/explain-ingress.ts";
+import { explainApiService } from "./object/api-service.ts";
+import { explainCertificateRequest } from "./object/certificate.ts";
+import { explainConditions } from "./object/conditions.ts";
 import { explainAbsent } from "./pod/absent.ts";
 import { explainEndingObject } from "./pod/ending.ts";
 import { explainPod } from "./pod/explain-pod.ts";
@@ -47,7 +48,7 @@ function explainObject(facts: Facts): Explanation {
     case "claim":
       return explainClaim(facts);
     case "object":
-      return explainEndingObject(facts) ?? there(facts);
+      return explainEndingObject(facts) ?? explainConditions(facts) ?? there(facts);
     case "absent":
       return explainAbsent(facts);
   }

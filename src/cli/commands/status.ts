@@ -24,7 +24,8 @@ export async function run(args: readonly string[]): Promise<number> {
   const dataDir = path.resolve(values["data-dir"]);
   const running = await runningCluster(dataDir);
   const file = path.join(dataDir, "kubeconfig");
-  const none = `no cluster is running in ${dataDir}: \`${program} up\` starts one`;
+  const where = dataDir === defaultDataDir ? "" : ` --data-dir ${values["data-dir"]}`;
+  const none = `no cluster is running in ${dataDir}: \`${program} up${where}\` starts one`;
   if (!running && !existsSync(file)) {
     say(none);
     return 1;

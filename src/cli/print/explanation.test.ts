@@ -24,3 +24,17 @@ Pod web keeps failing because container c exits with code 1.
 `,
   );
 });
+
+test("renderExplanation() lets no log line or message steer the terminal", () => {
+  const hostile = "\u001b[2J\u001b]0;title\u0007 \r\u009b31m \u202eback";
+  const text = renderExplanation({
+    hop: undefined,
+    state: "Failed",
+    headline: hostile,
+    evidence: [`a\tb\n${hostile}`],
+    advice: [],
+  });
+
+  assert.doesNotMatch(text, /(?![\n\t])\p{Cc}|\u202e/u);
+  assert.match(text, /a\tb\n +\?\[2J\?\]0;title\? \?\?31m \?back/);
+});

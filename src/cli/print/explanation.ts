@@ -1,17 +1,19 @@
 import { hopNumber } from "#trace/hop.ts";
 import { type Explanation } from "#why/explanation.ts";
+import { printable } from "./printable.ts";
 
 /** The answer comes first, then the state, the evidence and the advice. */
 export function renderExplanation({ headline, hop, state, evidence, advice }: Explanation): string {
   const place = hop ? `${state}, at hop ${hopNumber(hop)} of 12 (${hop})` : state;
-  return [
+  const lines = [
     headline,
     "",
     `  where     ${place}`,
     ...section("evidence", evidence),
     ...section("advice", advice),
     "",
-  ].join("\n");
+  ];
+  return printable(lines.join("\n"));
 }
 
 const column = 12;

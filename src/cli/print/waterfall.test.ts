@@ -193,7 +193,7 @@ test("renderWaterfall() shows errors and omits a write that came too late", () =
       ...run,
       at: 23,
       took: 5,
-      facts: { step: "image", container: "c", error: "no such host" },
+      facts: { step: "image", container: "c", error: "no such host\u001b[2J" },
     }),
     hopOf({ id: "e", from: "a6", ...run, at: 30, took: 5, facts: { step: "image", container: "c" } }),
     hopOf({ id: "9", from: "forgotten", hop: "client", who: "apiserver", at: 40, took: 1, facts: late }),
@@ -201,9 +201,30 @@ test("renderWaterfall() shows errors and omits a write that came too late", () =
 
   const text = renderWaterfall({ ...answer, hops }, { width: 200, all: false });
 
-  assert.match(text, /image for c: no such host\n.*image for c\n/);
+  assert.match(text, /image for c: no such host\?\[2J\n.*image for c\n/);
   assert.doesNotMatch(text, /409/);
   assert.match(renderWaterfall({ ...answer, hops }, { width: 200, all: true }), /409/);
+});
+
+test("renderWaterfall() does not take pods on nodes without hops for pods that are not ready", () => {
+  const object = podNamed("a");
+  const hops = answer.hops
+    .filter(({ hop, object: of }) => hop !== "run" || of?.name !== "a")
+    .concat(
+      hopOf({
+        id: "s",
+        from: "a5",
+        hop: "client",
+        who: "apiserver",
+        at: 30,
+        took: 1,
+        object,
+        facts: request("update", "status"),
+      }),
+    );
+
+  const [headline = ""] = renderWaterfall({ ...answer, hops }, { width: 100, all: false }).split("\n");
+  assert.match(headline, /1 of 2 pods ready, 2 placed, 1 on joined nodes, whose hops are not recorded, last activity/);
 });
 
 test("renderWaterfall() says so when only status updates are kept", () => {

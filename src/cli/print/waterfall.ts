@@ -4,6 +4,7 @@ import { type Hop } from "#trace/hop.ts";
 import { type Milestones, milestonesOf } from "#trace/milestones.ts";
 import { planRows, type Row } from "#trace/plan-rows.ts";
 import { buildTree, focusOn, type HopNode } from "#trace/tree.ts";
+import { printable } from "./printable.ts";
 
 export interface WaterfallOptions {
   /** In characters. */
@@ -16,7 +17,7 @@ export function renderWaterfall(answer: TraceAnswer, options: WaterfallOptions):
   const roots = shownRoots(answer);
   const rows = planRows(roots, options);
   const milestones = milestonesOf(hopsOf(roots));
-  return [
+  const lines = [
     headline(answer, milestones),
     origin(answer, roots),
     ...onlyReports(answer),
@@ -24,7 +25,8 @@ export function renderWaterfall(answer: TraceAnswer, options: WaterfallOptions):
     ...renderRows(rows, milestones.startMs, options.width),
     "",
     ...footer(answer, options),
-  ].join("\n");
+  ];
+  return printable(lines.join("\n"));
 }
 
 /** The whole trace if it began with the object, else only the hops that led to the object and from it. */
@@ -37,7 +39,7 @@ function shownRoots({ hops, object, traces, traceId }: TraceAnswer): HopNode[] {
 const hopsOf = (nodes: readonly HopNode[]): Hop[] => nodes.flatMap(({ hop, children }) => [hop, ...hopsOf(children)]);
 
 function headline({ object }: TraceAnswer, milestones: Milestones): string {
-  const { pods, ready, placed, allReadyMs, servedMs, lastMs } = milestones;
+  const { pods, ready, unrecorded, placed, allReadyMs, servedMs, lastMs } = milestones;
   const name = `${object.resource}/${object.name}${object.namespace ? ` in ${object.namespace}` : ""}`;
   const count = pods.length === 1 ? "its pod is" : `all ${pods.length} pods are`;
   if (allReadyMs !== undefined) {
@@ -46,7 +48,9 @@ function headline({ object }: TraceAnswer, milestones: Milestones): string {
     return `${name}: ${count} ready after ${ms(allReadyMs)}${served}`;
   }
   if (pods.length === 0) return `${name}: last activity after ${ms(lastMs)}`;
-  return `${name}: ${ready} of ${pods.length} pods ready, ${placed} placed, last activity after ${ms(lastMs)}`;
+  const known = `${ready} of ${pods.length} pods ready, ${placed} placed`;
+  const unknown = unrecorded > 0 ? `, ${unrecorded} on joined nodes, whose hops are not recorded` : "";
+  return `${name}: ${known}${unknown}, last activity after ${ms(lastMs)}`;
 }
 
 const ms = (value: number): string => `${value.toFixed(1)} ms`;

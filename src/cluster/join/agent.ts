@@ -5,6 +5,7 @@ import { loadKubeletConfig } from "#cluster/kubelet-config/load.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { orAborted, runTogether } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
+import { ownAddresses } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
 import { startInformers } from "#runtime/cached-informer.ts";
 import { type Informers } from "#runtime/informer.ts";
@@ -14,6 +15,7 @@ import { type NodeIdentity } from "../serve-kubelet.ts";
 import { explainJoin } from "./discover.ts";
 import { type NetworkFacts, networkConfigName, readNetworkFacts } from "./network-facts.ts";
 import { type Invitation, type NodeCredentials, openNodeCredentials } from "./node-credentials.ts";
+import { refuseSecondNode } from "./own-machine.ts";
 
 export interface AgentOptions {
   readonly nodeName: string;
@@ -41,7 +43,7 @@ export async function runAgent(
 ): Promise<void> {
   const { dataDir, server, clock, log, random } = options;
   await using credentials = await openNodeCredentials({ ...options, dir: `${dataDir}/pki` }, signal);
-  const facts = await readFacts(credentials, server, signal);
+  const facts = await readFacts(credentials, options, signal);
   await options.joined();
   options.progress(`joined ${server} as ${options.nodeName}`);
   await using informers = startInformers(credentials.client, { clock, log, random });
@@ -58,8 +60,14 @@ export async function runAgent(
   ]);
 }
 
-async function readFacts({ client }: NodeCredentials, server: string, signal: AbortSignal): Promise<NetworkFacts> {
+async function readFacts(
+  { client, servicesClient }: NodeCredentials,
+  { nodeName, server }: AgentOptions,
+  signal: AbortSignal,
+): Promise<NetworkFacts> {
   try {
+    const nodes = await servicesClient.list(Node, { signal });
+    refuseSecondNode({ nodeName, addresses: ownAddresses() }, nodes.items);
     const { data = {} } = await client.get(
       ConfigMap,
       { namespace: "kube-system", name: networkConfigName },

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
 import { type InputOf } from "#api/resource.ts";
 import { build } from "#testing/build.ts";
-import { explain } from "./explain.ts";
+import { explain } from "../explain.ts";
 
 type Status = InputOf<CertificateSigningRequest["status"]>;
 const ours = "kubernetes.io/kube-apiserver-client";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { APIService } from "#api/apiregistration/api-service.ts";
 import { build } from "#testing/build.ts";
-import { explain } from "./explain.ts";
+import { explain } from "../explain.ts";
 
 const service = { namespace: "ext", name: "server" };
 const about = (reason: string | undefined, message: string, remote = true) => {

@@ -1,6 +1,6 @@
 import { type APIService } from "#api/apiregistration/api-service.ts";
 import { findCondition } from "#api/meta/condition.ts";
-import { type Explanation } from "./explanation.ts";
+import { type Explanation } from "../explanation.ts";
 
 /** What helps, by the reason of the condition Available. */
 const remedies: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { type CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
-import { type Explanation } from "./explanation.ts";
+import { type Explanation } from "../explanation.ts";
 
 type Condition = NonNullable<CertificateSigningRequest["status"]["conditions"]>[number];
 
