@@ -158,7 +158,10 @@ suite("a server that cannot start says why and what to do", () => {
     );
     const unknown = await runOrlop(["serve"]);
     assert.equal(unknown.code, 2);
-    assert.match(unknown.stderr, /^orlop: unknown command "serve"\nusage: orlop COMMAND \[flags\]\n/);
+    assert.match(
+      unknown.stderr,
+      /^orlop: unknown command "serve": did you mean server\?\nusage: orlop COMMAND \[flags\]\n/,
+    );
   });
 });
 

@@ -9,7 +9,6 @@ import { ignoreNotFound, notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import type { KubeletSettings } from "#kubelet/settings.ts";
 import { type Containerd, startContainerd, stopContainerd } from "#kubelet/containerd/containerd.ts";
 import { nodeId } from "#kubelet/containerd/paths.ts";
 import { linuxEvictionHost } from "#kubelet/eviction/linux-eviction-host.ts";
@@ -24,6 +23,7 @@ import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins
 import { type Cgroups, openCgroups } from "#kubelet/resources/cgroups.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
+import type { KubeletSettings } from "#kubelet/settings.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { orAborted } from "#lib/async/tasks.ts";

@@ -29,7 +29,24 @@ const addressesOf = async (at: Place, service: string) =>
     .sort();
 const rangeOf = (at: Place): string => `more-${at.namespace}`;
 
+const balancer = (name: string) => (at: Place) =>
+  at.apply(Service, { metadata: at.ref(name), spec: { type: "LoadBalancer", selector: labels, ports } });
+const isBalanced = async (at: Place, name: string): Promise<boolean> => {
+  const { status } = await at.cluster.client.get(Service, at.ref(name));
+  return (status.loadBalancer.ingress?.length ?? 0) > 0;
+};
+
 export const services: readonly Ordeal[] = [
+  {
+    name: "a port of the nodes belongs to one service, and to the next when that one goes",
+    controllers: ["service-lb-controller"],
+    rounds: [
+      balancer("first"),
+      balancer("second"),
+      async (at) => void (await at.cluster.client.delete(Service, at.ref("first"))),
+    ],
+    ends: async (at) => [[await isBalanced(at, "second")], [true]],
+  },
   {
     name: "slices and Endpoints have exactly the addresses of the pods",
     controllers: ["endpointslice-controller", "endpoints-controller"],

@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock } from "./clock.ts";
+import { chained } from "./clock.ts";
 
 const dayMs = 86_400_000;
 
-test("systemClock supports delays that are longer than a Node timer can be", (context) => {
+test("chained() supports delays that are longer than a Node timer can be", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
+  const after = chained((delayMs, callback) => {
+    const timer = setTimeout(callback, delayMs);
+    return () => clearTimeout(timer);
+  });
   let calls = 0;
-  systemClock.after(100 * dayMs, () => calls++);
-  const cancel = systemClock.after(60 * dayMs, () => calls++);
+  after(100 * dayMs, () => calls++);
+  const cancel = after(60 * dayMs, () => calls++);
 
   for (let day = 0; day < 40; day++) context.mock.timers.tick(dayMs);
   cancel();

@@ -12,27 +12,31 @@ export interface Clock {
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-export const systemClock: Clock = {
-  now: realNow,
-  fine: () => realTimeOrigin + realFineNow(),
-  after(delayMs, callback) {
-    if (delayMs > maxTimerMs) return afterLong(delayMs, callback);
-    const timer = realSetTimeout(callback, delayMs);
-    return () => realClearTimeout(timer);
-  },
-  sleep: (delayMs, signal) => sleepOn(systemClock, delayMs, signal),
-};
-
 /** Node fires a timer that is longer than this immediately. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Chains timers, because users ask for delays of years. */
-function afterLong(delayMs: number, callback: () => void): () => void {
-  const next = () => {
-    cancel = systemClock.after(delayMs - maxTimerMs, callback);
+type After = Clock["after"];
+
+export const systemClock: Clock = {
+  now: realNow,
+  fine: () => realTimeOrigin + realFineNow(),
+  after: chained((delayMs, callback) => {
+    const timer = realSetTimeout(callback, delayMs);
+    return () => realClearTimeout(timer);
+  }),
+  sleep: (delayMs, signal) => sleepOn(systemClock, delayMs, signal),
+};
+
+/** Makes long delays of timers that cannot be so long, because users ask for delays of years. */
+export function chained(short: After): After {
+  const after: After = (delayMs, callback) => {
+    if (delayMs <= maxTimerMs) return short(delayMs, callback);
+    let cancel = short(maxTimerMs, () => {
+      cancel = after(delayMs - maxTimerMs, callback);
+    });
+    return () => cancel();
   };
-  let cancel = systemClock.after(maxTimerMs, next);
-  return () => cancel();
+  return after;
 }
 
 /** Implements `sleep` with `after`, for every clock. */

@@ -58,6 +58,7 @@ export class Restartable {
       this.#stopping = undefined;
       signal.removeEventListener("abort", pass);
     }
-    if (!stop.signal.aborted) throw new Error(`${this.name} ended by itself`);
+    // Its work is done. It runs again only if somebody starts it again.
+    if (!stop.signal.aborted) await this.#changed.promise;
   }
 }

@@ -67,8 +67,11 @@ export async function startChaos(seed: number, options: ChaosOptions = {}): Prom
     },
   });
   if (!faults) throw new Error("the components were not created");
-  const status = { conditions: [{ type: "Ready", status: "True" as const }] };
-  for (const name of nodes) await cluster.client.create(Node, { metadata: { name, annotations }, status });
+  for (const [index, name] of nodes.entries()) {
+    const addresses = [{ type: "InternalIP" as const, address: `192.168.0.${index + 1}` }];
+    const status = { addresses, conditions: [{ type: "Ready", status: "True" as const }] };
+    await cluster.client.create(Node, { metadata: { name, annotations }, status });
+  }
   await cluster.settle();
   return { ...cluster, faults };
 }

@@ -64,6 +64,7 @@ export function testClient(client: Client, fieldValidation: WriteOptions["fieldV
 interface Kind {
   readonly kind: string;
   readonly scope: string;
+  readonly verbs: readonly string[];
 }
 
 function placed(resource: Kind, ref: ObjectRef): ObjectRef {
@@ -77,8 +78,12 @@ function placedObject<O>(resource: Kind, object: O): O {
   return object;
 }
 
-function check({ kind, scope }: Kind, { namespace, name }: { namespace?: string; name?: string | undefined }): void {
-  if (!name) throw badRequest(`metadata.name is needed: which ${kind} is meant?`);
+function check(
+  { kind, scope, verbs }: Kind,
+  { namespace, name }: { namespace?: string; name?: string | undefined },
+): void {
+  // Reviews are answered and not stored, so they have no name.
+  if (!name && verbs.includes("get")) throw badRequest(`metadata.name is needed: which ${kind} is meant?`);
   if (scope === "Namespaced" && !namespace) {
     throw badRequest(`metadata.namespace is needed: every ${kind} is in a namespace, such as "default"`);
   }
