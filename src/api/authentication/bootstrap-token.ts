@@ -5,6 +5,11 @@ export const bootstrapTokenType = "bootstrap.kubernetes.io/token";
 export const bootstrapTokenNamespace = "kube-system";
 export const bootstrapTokenPrefix = "bootstrap-token-";
 
+/** The first part of a token. */
+export const bootstrapTokenId = /^[a-z0-9]{6}$/;
+/** A whole token, `abcdef.0123456789abcdef`, in its two parts. */
+export const bootstrapTokenForm = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
+
 /** What a Secret says about the token in it. Nothing of it is checked, except for the time. */
 export interface BootstrapToken {
   readonly id: string;

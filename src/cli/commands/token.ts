@@ -1,4 +1,5 @@
 import {
+  bootstrapTokenId,
   bootstrapTokenNamespace,
   bootstrapTokenPrefix,
   readBootstrapToken,
@@ -115,7 +116,7 @@ async function remove(client: Client, words: readonly string[]): Promise<void> {
   if (words.length === 0) throw new UserError(`name the tokens: ${program} token delete ID`);
   for (const word of words) {
     const id = word.split(".")[0] ?? "";
-    if (!/^[a-z0-9]{6}$/.test(id))
+    if (!bootstrapTokenId.test(id))
       throw new UserError(`the id of a token has six letters or digits, not ${JSON.stringify(word)}`);
     try {
       await client.delete(Secret, { namespace: bootstrapTokenNamespace, name: `${bootstrapTokenPrefix}${id}` });

@@ -1,5 +1,5 @@
-import { createHmac } from "node:crypto";
 import {
+  bootstrapTokenId,
   bootstrapTokenNamespace,
   bootstrapTokenPrefix,
   isBootstrapToken,
@@ -8,6 +8,7 @@ import {
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Secret } from "#api/core/secret.ts";
 import { ignoreNotFound } from "#api/status.ts";
+import { detachedSignature } from "#lib/crypto/detached-signature.ts";
 import { equal } from "#lib/data/equal.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 
@@ -47,27 +48,13 @@ export function planSignatures(
   if (content === undefined) return { data, againMs: Infinity };
   const tokens = secrets.flatMap((secret) => {
     const token = readBootstrapToken(secret);
-    const isNamed = /^[a-z0-9]{6}$/.test(token.id) && secret.metadata.name === `${bootstrapTokenPrefix}${token.id}`;
+    const isNamed = bootstrapTokenId.test(token.id) && secret.metadata.name === `${bootstrapTokenPrefix}${token.id}`;
     return isNamed && token.secret && token.signs && token.expiresMs > nowMs ? [token] : [];
   });
   const others = Object.entries(data).filter(([key]) => !key.startsWith(signaturePrefix));
-  const signatures = tokens.map(({ id, secret }) => [
-    `${signaturePrefix}${id}`,
-    detachedSignature(content, id, secret),
-  ]);
+  const signatures = tokens.map((token) => [`${signaturePrefix}${token.id}`, detachedSignature(content, token)]);
   return {
     data: Object.fromEntries([...others, ...signatures]),
     againMs: tokens.reduce((least, { expiresMs }) => Math.min(least, expiresMs - nowMs), Infinity),
   };
 }
-
-/** A JSON web signature without the content, which the reader has (RFC 7515, appendix F). */
-function detachedSignature(content: string, id: string, secret: string): string {
-  const header = base64(JSON.stringify({ alg: "HS256", kid: id }));
-  const signature = createHmac("sha256", secret)
-    .update(`${header}.${base64(content)}`)
-    .digest("base64url");
-  return `${header}..${signature}`;
-}
-
-const base64 = (text: string): string => Buffer.from(text).toString("base64url");

@@ -12,10 +12,9 @@ import { podRunner } from "#testing/pod-runner.ts";
 import { asking } from "#testing/scheduling.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { reasonOf } from "../reference/whole.suite.ts";
-import { twoSchedulers } from "./two-schedulers.suite.ts";
-import { healthyOf, Watchman } from "./watchman.suite.ts";
+import { type OnBinding, twoSchedulers } from "./two-schedulers.suite.ts";
+import { healthyOf, namespace, Watchman } from "./watchman.suite.ts";
 
-const namespace = "default";
 const rates: FaultRates = {
   conflictEvery: 15,
   lostReply: 0.05,
@@ -36,10 +35,12 @@ export interface Story {
   readonly kills: number;
 }
 
-/** Random pods, losses, resizes and budgets against two schedulers that crash. */
-export async function runOrdeal(seed: number, steps: number): Promise<Story> {
+/** Random pods, losses, resizes and budgets against two schedulers, which crash if there are faults. */
+export async function runOrdeal(seed: number, steps: number, hasFaults = true): Promise<Story> {
   const random = new Random(seed);
   let made: Faults | undefined;
+  let watchman: Watchman | undefined;
+  const onBinding: OnBinding = (binding) => watchman?.onBinding(binding) ?? (() => undefined);
   await using cluster = await startCluster({
     controllers: false,
     seed,
@@ -47,15 +48,18 @@ export async function runOrdeal(seed: number, steps: number): Promise<Story> {
       const chance = seededRandom(seed);
       const faults = new Faults(deps.clock, chance, rates);
       made = faults;
-      return [...twoSchedulers(deps, faults, chance), (stop) => runReconcilers([podRunner()], deps, stop)];
+      return [
+        ...twoSchedulers(deps, { faults, random: chance, onBinding }),
+        (stop) => runReconcilers([podRunner()], deps, stop),
+      ];
     },
   });
   if (!made) throw new Error("the components were not created");
-  const watchman = new Watchman(cluster.clock, cluster.informers);
+  watchman = new Watchman(cluster.clock, cluster.informers);
   const ordeal = new Ordeal(cluster, watchman, random);
   await ordeal.prepare();
   const stop = watchman.follow();
-  made.isOn = true;
+  made.isOn = hasFaults;
   for (let step = 0; step < steps; step++) {
     await ordeal.step();
     await cluster.clock.advance(random.below(1500));

@@ -14,4 +14,12 @@ for (const seed of chaosSeeds(3)) {
       `${bound} bound, ${preempted} preempted, ${kills} schedulers killed, ${doubts.length} doubts about budgets`,
     );
   });
+
+  test(`a scheduler that knows the whole cluster breaks no budget without need (seed ${seed})`, async () => {
+    const { faults, doubts, preempted } = await runOrdeal(seed, 60, false);
+
+    assert.deepEqual(faults, []);
+    assert.deepEqual(doubts, []);
+    assert.ok(preempted > 0, "nothing was tested");
+  });
 }

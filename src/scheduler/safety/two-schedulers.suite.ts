@@ -1,3 +1,5 @@
+import { type Binding } from "#api/core/binding.ts";
+import { type Client } from "#client/client.ts";
 import { schedulerUser } from "#cluster/identities.ts";
 import { isAbort, type Task } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
@@ -8,28 +10,44 @@ import { type ComponentDeps } from "#testing/start-cluster.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { runScheduler } from "../scheduler.ts";
 
+/** Called when a scheduler asks for a binding. What it returns is called at the answer. */
+export type OnBinding = (binding: SentBinding) => () => void;
+
+export interface SentBinding {
+  /** One life of a scheduler: what it decided is known to it alone until the store shows it. */
+  readonly by: string;
+  readonly pod: string;
+  readonly node: string;
+}
+
+export interface Harness {
+  readonly faults: Faults;
+  readonly random: Random;
+  readonly onBinding: OnBinding;
+}
+
 /** Two processes with a scheduler, of which one leads. One that is killed comes back, with nothing that it knew. */
-export function twoSchedulers(deps: ComponentDeps, faults: Faults, random: Random): readonly Task[] {
+export function twoSchedulers(deps: ComponentDeps, harness: Harness): readonly Task[] {
+  const { random } = harness;
   return ["a", "b"].map((name) => async (stop: AbortSignal) => {
     for (let run = 0; !stop.aborted; run++) {
-      await runOnce(deps, { faults, random, identity: `${name}-${run}` }, stop);
+      await runOnce(deps, { ...harness, identity: `${name}-${run}` }, stop);
       await deps.clock.sleep(1 + Math.floor(random() * 5000), stop).catch(() => undefined);
     }
   });
 }
 
-interface Candidate {
-  readonly faults: Faults;
-  readonly random: Random;
+interface Candidate extends Harness {
   readonly identity: string;
 }
 
-async function runOnce(deps: ComponentDeps, { faults, random, identity }: Candidate, stop: AbortSignal): Promise<void> {
+async function runOnce(deps: ComponentDeps, candidate: Candidate, stop: AbortSignal): Promise<void> {
+  const { faults, random, identity } = candidate;
   const { clock, log } = deps;
   const end = new AbortController();
   const signal = AbortSignal.any([stop, end.signal]);
   const life: Life = { name: identity, signal, kill: () => end.abort(new Error(`${identity} was killed`)) };
-  const client = faults.wrap(deps.clientFor(schedulerUser), life);
+  const client = observed(faults.wrap(deps.clientFor(schedulerUser), life), candidate);
   const informers = startInformers(faults.wrap(deps.client, life), { clock, log, random });
   const lease = { namespace: "kube-system", name: "kube-scheduler" };
   const recorder = new TraceRecorder({ clock, random });
@@ -42,3 +60,23 @@ async function runOnce(deps: ComponentDeps, { faults, random, identity }: Candid
     await informers[Symbol.asyncDispose]();
   }
 }
+
+function observed(client: Client, { identity, onBinding }: Candidate): Client {
+  return {
+    ...client,
+    async createSubresource(resource, ref, subresource, body, options) {
+      const settled = subresource === "binding" ? onBinding(sentBy(identity, body as unknown as Binding)) : undefined;
+      try {
+        return await client.createSubresource(resource, ref, subresource, body, options);
+      } finally {
+        settled?.();
+      }
+    },
+  };
+}
+
+const sentBy = (by: string, { metadata, target }: Binding): SentBinding => ({
+  by,
+  pod: metadata.name ?? "",
+  node: target.name ?? "",
+});

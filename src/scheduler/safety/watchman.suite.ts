@@ -6,10 +6,23 @@ import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { type World } from "../reference/across-nodes.suite.ts";
+import { type Reason } from "../reference/nodes.suite.ts";
 import { bestEndings, reasonOf, type Waiting } from "../reference/whole.suite.ts";
+import { type SentBinding } from "./two-schedulers.suite.ts";
+
+/** Where all pods of the test are. */
+export const namespace = "default";
 
 /** The longest time that a scheduler may take to learn of a change, and to act on what it knew before. */
 export const lagMs = 5000;
+
+/** A binding that a scheduler has asked for. */
+interface Sent extends SentBinding {
+  readonly atMs: number;
+  /** Whether rules about other pods allowed it then, as far as the scheduler could know. */
+  readonly wasAllowed: boolean;
+  hasAnswer: boolean;
+}
 
 interface Moment {
   readonly atMs: number;
@@ -24,7 +37,10 @@ const isDisrupted = ({ metadata, status }: Pod): boolean =>
 /** Sees every change of the store, in order, and notes what no scheduler may do. */
 export class Watchman {
   readonly faults: string[] = [];
-  /** Ends of pods that may have broken a budget. A scheduler that lags may have seen no other way, so they prove nothing. */
+  /**
+   * Ends of pods that broke a budget without need. A scheduler that lags or has just started may not have known better, so
+   * they are mistakes only in a run without faults.
+   */
   readonly doubts: string[] = [];
   bound = 0;
   preempted = 0;
@@ -32,6 +48,8 @@ export class Watchman {
   readonly #informers: Informers;
   /** Nodes that others have changed, and when. Schedulers could not know yet. */
   readonly #disturbed = new Map<string, number>();
+  /** Bindings that schedulers have asked for, by pod and node. */
+  readonly #sent = new Map<string, Sent>();
   /** When a pod last left, which may turn rules about other pods around. */
   #leftMs = Number.NEGATIVE_INFINITY;
   #moments: Moment[] = [];
@@ -48,6 +66,37 @@ export class Watchman {
   /** Somebody else has changed what fits on this node. */
   disturb(node: string): void {
     this.#disturbed.set(node, this.#clock.now());
+  }
+
+  /** A scheduler counts the pods that it has placed itself, although the store does not show them yet, and some never. */
+  onBinding(binding: SentBinding): () => void {
+    const { by, pod: name, node: nodeName } = binding;
+    const { world } = this;
+    const now = this.#clock.now();
+    const isKnown = (pod: Pod): boolean => world.pods.some(({ metadata }) => metadata.uid === pod.metadata.uid);
+    const own = [...this.#sent.values()].filter((other) => other.by === by && other.pod !== name);
+    const placed = (sent: readonly Sent[]): World => ({
+      ...world,
+      pods: [...world.pods, ...sent.flatMap((other) => this.#placed(other) ?? []).filter((pod) => !isKnown(pod))],
+    });
+    const seen = [[], own.filter(({ hasAnswer }) => !hasAnswer), own.filter(({ atMs }) => this.#isRecent(atMs))];
+    const pod = this.#informers.of(Pod).get({ namespace, name });
+    const node = world.nodes.find(({ metadata }) => metadata.name === nodeName);
+    const wasAllowed =
+      this.#isRecent(this.#leftMs) ||
+      !pod ||
+      !node ||
+      seen.some((sent) => !isAcross(reasonOf(placed(sent), unplaced(pod), node)));
+    const sent: Sent = { ...binding, atMs: now, wasAllowed, hasAnswer: false };
+    this.#sent.set(`${name} ${nodeName}`, sent);
+    return () => {
+      sent.hasAnswer = true;
+    };
+  }
+
+  #placed({ pod: name, node: nodeName }: SentBinding): Pod | undefined {
+    const pod = this.#informers.of(Pod).get({ namespace, name });
+    return pod && { ...pod, spec: { ...pod.spec, nodeName } };
   }
 
   get world(): World {
@@ -82,10 +131,11 @@ export class Watchman {
       if (!isDisturbed) this.faults.push(`${pod.metadata.name} was bound to ${nodeName}, which does not exist`);
       return;
     }
-    const waiting = { ...pod, spec: { ...pod.spec, nodeName: undefined } } as unknown as Pod;
-    const reason = reasonOf(others, waiting, node);
-    const isAcross = reason?.plugin === "PodTopologySpread" || reason?.plugin === "InterPodAffinity";
-    if (!reason || isDisturbed || (isAcross && this.#isRecent(this.#leftMs))) return;
+    const reason = reasonOf(others, unplaced(pod), node);
+    if (!reason || isDisturbed) return;
+    // Bindings arrive in another order than they were decided, which such rules depend on.
+    const wasAllowed = this.#sent.get(`${pod.metadata.name} ${nodeName}`)?.wasAllowed ?? false;
+    if (isAcross(reason) && (wasAllowed || this.#isRecent(this.#leftMs))) return;
     this.faults.push(`${pod.metadata.name} was bound to ${nodeName} against ${reason.reasons.join(", ")}`);
   }
 
@@ -135,6 +185,12 @@ export class Watchman {
     return atMs !== undefined && this.#clock.now() - atMs < lagMs;
   }
 }
+
+const unplaced = (pod: Pod): Pod => ({ ...pod, spec: { ...pod.spec, nodeName: undefined } }) as unknown as Pod;
+
+/** Whether the rule is about other pods, on other nodes too. */
+const isAcross = (reason: Reason | undefined): boolean =>
+  reason?.plugin === "PodTopologySpread" || reason?.plugin === "InterPodAffinity";
 
 /** The budget as it would be if its status were always up to date. */
 function counted(budget: PodDisruptionBudget, world: World): PodDisruptionBudget {

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import {
+  bootstrapTokenForm,
   bootstrapTokenNamespace,
   bootstrapTokenPrefix,
   bootstrapTokenType,
@@ -10,7 +11,6 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TokenAuthenticator } from "./bearer.ts";
 
-const tokenForm = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const defaultGroup = "system:bootstrappers";
 const extraGroup = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 
@@ -25,7 +25,7 @@ export function bootstrapTokens({ informers, clock }: BootstrapTokenDeps): Token
   return {
     name: "bootstrap-token",
     authenticateToken(token) {
-      const [, id, given] = (token.length <= 32 && tokenForm.exec(token)) || [];
+      const [, id, given] = (token.length <= 32 && bootstrapTokenForm.exec(token)) || [];
       if (id === undefined || given === undefined) return undefined;
       const secret = secrets.get({ namespace: bootstrapTokenNamespace, name: `${bootstrapTokenPrefix}${id}` });
       if (!secret || secret.metadata.deletionTimestamp || secret.type !== bootstrapTokenType) return undefined;
