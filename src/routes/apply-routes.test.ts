@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type KernelState, planCalls } from "./apply-routes.ts";
 import { type RoutePlan } from "./plan-routes.ts";
 
-const nothing: KernelState = { routes: [], forwards: [], neighbours: [], hasTunnel: false };
+const nothing: KernelState = { routes: [], forwards: [], neighbours: [], tunnel: undefined };
 const near = { to: "10.244.1.0/24", via: "192.168.0.2", link: "eth0" };
 const far = { to: "10.244.2.0/24", via: "10.244.2.0", link: "tunnel" };
 const farEnd = { node: "172.16.0.9", mac: "0a:58:ac:10:00:09", gateway: "10.244.2.0" };
@@ -16,7 +16,7 @@ const settled: KernelState = {
   routes: [near, far],
   forwards: [farEnd],
   neighbours: [farEnd],
-  hasTunnel: true,
+  tunnel: { ...tunnel, addresses: ["10.244.0.0"], isUp: true },
 };
 const texts = (plan: RoutePlan, state: KernelState) => planCalls(plan, state, "tunnel").map((call) => call.join(" "));
 
@@ -34,6 +34,25 @@ test("planCalls() makes the tunnel before the routes that use it", () => {
 
 test("planCalls() does nothing if the kernel has everything", () => {
   assert.deepEqual(texts(whole, settled), []);
+});
+
+test("planCalls() completes a tunnel that an earlier process left unfinished", () => {
+  const unfinished = { ...settled, tunnel: { ...tunnel, mtu: 1400, addresses: ["10.244.9.0"], isUp: false } };
+  assert.deepEqual(texts(whole, unfinished), [
+    "ip link set tunnel mtu 1450",
+    "ip address del 10.244.9.0/32 dev tunnel",
+    "ip address replace 10.244.0.0/32 dev tunnel",
+    "ip link set tunnel up",
+  ]);
+});
+
+test("planCalls() makes the tunnel again when the node's address has changed", () => {
+  const moved = { ...settled, tunnel: { ...tunnel, local: "192.168.0.7", addresses: ["10.244.0.0"], isUp: true } };
+  assert.deepEqual(texts(whole, moved).slice(0, 2), [
+    "ip link del tunnel",
+    "ip link add tunnel address 0a:58:c0:a8:00:01 mtu 1450 type vxlan id 7 local 192.168.0.1 dstport 4789 nolearning",
+  ]);
+  assert.equal(texts(whole, moved).includes("bridge fdb append 0a:58:ac:10:00:09 dev tunnel dst 172.16.0.9"), true);
 });
 
 test("planCalls() removes a node that is gone, and the tunnel with the last one in it", () => {

@@ -12,7 +12,14 @@ export interface KernelState {
   /** Far ends of the tunnel, by MAC address. */
   readonly forwards: readonly { readonly mac: string; readonly node: string }[];
   readonly neighbours: readonly { readonly gateway: string; readonly mac: string }[];
-  readonly hasTunnel: boolean;
+  /** Undefined if there is none. */
+  readonly tunnel: KernelTunnel | undefined;
+}
+
+/** Our end of the tunnel, as it is. An earlier process may have ended while it made it. */
+export interface KernelTunnel extends Pick<Tunnel, "vni" | "local" | "mac" | "mtu"> {
+  readonly addresses: readonly string[];
+  readonly isUp: boolean;
 }
 
 /** One call of a program. */
@@ -26,7 +33,7 @@ export function planCalls(plan: RoutePlan, state: KernelState, tunnelName: strin
     calls.push(["ip", "route", "del", to, "via", via, "proto", protocol]);
   }
   if (plan.tunnel) calls.push(...tunnelCalls(plan.tunnel, state));
-  else if (state.hasTunnel) calls.push(["ip", "link", "del", tunnelName]);
+  else if (state.tunnel) calls.push(["ip", "link", "del", tunnelName]);
   for (const route of plan.routes) {
     const { to, via, link } = route;
     if (state.routes.some((one) => one.to === to && one.via === via && one.link === link)) continue;
@@ -37,13 +44,36 @@ export function planCalls(plan: RoutePlan, state: KernelState, tunnelName: strin
   return calls;
 }
 
-function tunnelCalls({ name, vni, local, mac, address, mtu, peers }: Tunnel, state: KernelState): Call[] {
-  const calls: Call[] = [];
-  if (!state.hasTunnel) {
-    const how = ["id", `${vni}`, "local", local, "dstport", port, "nolearning"];
-    calls.push(["ip", "link", "add", name, "address", mac, "mtu", `${mtu}`, "type", "vxlan", ...how]);
-    calls.push(["ip", "address", "replace", `${address}/32`, "dev", name], ["ip", "link", "set", name, "up"]);
+function tunnelCalls(tunnel: Tunnel, state: KernelState): Call[] {
+  const { name } = tunnel;
+  if (!state.tunnel) return [...newTunnelCalls(tunnel), ...peerCalls(tunnel, { forwards: [], neighbours: [] })];
+  const { vni, local, mac, mtu, addresses, isUp } = state.tunnel;
+  // These cannot be changed while it exists.
+  if (vni !== tunnel.vni || local !== tunnel.local || mac !== tunnel.mac) {
+    return [["ip", "link", "del", name], ...tunnelCalls(tunnel, { ...state, tunnel: undefined })];
   }
+  const calls: Call[] = [];
+  if (mtu !== tunnel.mtu) calls.push(["ip", "link", "set", name, "mtu", `${tunnel.mtu}`]);
+  for (const old of addresses.filter((one) => one !== tunnel.address)) {
+    calls.push(["ip", "address", "del", `${old}/32`, "dev", name]);
+  }
+  if (!addresses.includes(tunnel.address))
+    calls.push(["ip", "address", "replace", `${tunnel.address}/32`, "dev", name]);
+  if (!isUp) calls.push(["ip", "link", "set", name, "up"]);
+  return [...calls, ...peerCalls(tunnel, state)];
+}
+
+function newTunnelCalls({ name, vni, local, mac, address, mtu }: Tunnel): Call[] {
+  const how = ["id", `${vni}`, "local", local, "dstport", port, "nolearning"];
+  return [
+    ["ip", "link", "add", name, "address", mac, "mtu", `${mtu}`, "type", "vxlan", ...how],
+    ["ip", "address", "replace", `${address}/32`, "dev", name],
+    ["ip", "link", "set", name, "up"],
+  ];
+}
+
+function peerCalls({ name, peers }: Tunnel, state: Pick<KernelState, "forwards" | "neighbours">): Call[] {
+  const calls: Call[] = [];
   for (const { mac: known, node } of state.forwards) {
     if (peers.some((peer) => peer.mac === known && peer.node === node)) continue;
     calls.push(["bridge", "fdb", "del", known, "dev", name, "dst", node]);
@@ -83,10 +113,8 @@ export async function readKernel(clusterCidr: string, tunnelName: string): Promi
   const routes = found
     .filter(({ dst, gateway }) => gateway && cluster.contains(dst.split("/")[0] ?? ""))
     .map(({ dst, gateway = "", dev }) => ({ to: dst.includes("/") ? dst : `${dst}/32`, via: gateway, link: dev }));
-  const links = await json<{ ifname: string }>("ip", ["link", "show", "type", "vxlan"]);
-  if (!links.some(({ ifname }) => ifname === tunnelName)) {
-    return { routes, forwards: [], neighbours: [], hasTunnel: false };
-  }
+  const tunnel = await readTunnel(tunnelName);
+  if (!tunnel) return { routes, forwards: [], neighbours: [], tunnel };
   const [forwards, neighbours] = await Promise.all([
     json<{ mac: string; dst?: string }>("bridge", ["fdb", "show", "dev", tunnelName]),
     json<{ dst: string; lladdr?: string }>("ip", ["-4", "neigh", "show", "dev", tunnelName, "nud", "permanent"]),
@@ -95,8 +123,23 @@ export async function readKernel(clusterCidr: string, tunnelName: string): Promi
     routes,
     forwards: forwards.flatMap(({ mac, dst }) => (dst ? [{ mac, node: dst }] : [])),
     neighbours: neighbours.flatMap(({ dst, lladdr }) => (lladdr ? [{ gateway: dst, mac: lladdr }] : [])),
-    hasTunnel: true,
+    tunnel,
   };
+}
+
+interface FoundTunnel extends FoundLink {
+  readonly address: string;
+  readonly flags: readonly string[];
+  readonly linkinfo?: { readonly info_data?: { readonly id?: number; readonly local?: string } };
+}
+
+async function readTunnel(name: string): Promise<KernelTunnel | undefined> {
+  const found = await json<FoundTunnel>("ip", ["-details", "address", "show", "type", "vxlan"]);
+  const link = found.find(({ ifname }) => ifname === name);
+  if (!link) return undefined;
+  const { id: vni = 0, local = "" } = link.linkinfo?.info_data ?? {};
+  const addresses = (link.addr_info ?? []).filter(({ family }) => family === "inet").map((one) => one.local);
+  return { vni, local, mac: link.address, mtu: link.mtu, addresses, isUp: link.flags.includes("UP") };
 }
 
 interface FoundLink {
