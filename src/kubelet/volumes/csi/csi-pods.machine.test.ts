@@ -68,6 +68,8 @@ test("a pod uses a volume that is attached, over a restart of the kubelet, and n
   await node.podWhen("web", isReady, 60_000);
   await until(async () => existsSync(`${home}/data/h1/file`));
   assert.equal(await readFile(`${home}/data/h1/file`, "utf8"), "kept\n");
+  // The kubelet writes what it knows of a driver beside the first pods that use it.
+  await until(async () => (await client.get(CSINode, { name })).spec.drivers.length > 0);
   const { metadata, status } = await client.get(Node, { name });
   assert.deepEqual(status.volumesInUse, [csiVolumeName(csi)]);
   assert.deepEqual(status.volumesAttached, [{ name: csiVolumeName(csi), devicePath: "" }]);
