@@ -55,7 +55,8 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   const base = { clock: systemClock, log, random: systemRandom };
   if (!raisePriority()) log.warn("pods may slow down the API server: raising its priority needs CAP_SYS_NICE");
   const { signal, beforeEnd } = endAfter(shutdownSignal());
-  const kubelet = await loadKubeletConfig(kubeletConfigFile(values));
+  const kubeletConfig = kubeletConfigFile(values);
+  const kubelet = await loadKubeletConfig(kubeletConfig);
   const sinceMs = systemClock.now();
   const machines = machinesOf(values);
   if (machines) await openMachineLinks(machines);
@@ -80,9 +81,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
       (ended) => plane.run(ended),
       (ended) => runNode({ ...base, ...nodeOptions(values, plane), kubelet, beforeEnd, address, progress }, ended),
       (ended) => reportReady(plane.api.informers, names, { progress, sinceMs, signal: ended }),
-      ...(machines
-        ? [(ended: AbortSignal) => runMachines(machines, { plane, log, verbose: values.verbose }, ended)]
-        : []),
+      (ended) => runMachines(machines, { plane, log, verbose: values.verbose, kubeletConfig }, ended),
       (ended) => giveBackMemory({ clock: systemClock }, ended),
     ]);
   } catch (error) {

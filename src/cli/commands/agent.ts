@@ -6,6 +6,7 @@ import { readJoinFile, writeJoinFile } from "#cluster/join/join-file.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { checkNodeIp, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import { checkKubeletConfig, kubeletConfigFile, kubeletFlags } from "../flags/kubelet-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
@@ -37,6 +38,7 @@ export const flags = {
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   "node-ip": { type: "string", value: "ADDRESS", help: "the address of the node; default: the machine's first one" },
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...kubeletFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
 } as const;
@@ -79,6 +81,7 @@ async function noteJoin(dataDir: string, values: Values): Promise<void> {
   const url = checkServer(server);
   const kubeletPort = wholeNumber(values["kubelet-port"], "kubelet-port", { min: 1, max: 65535 });
   checkNodeIp(values["node-ip"]);
+  await checkKubeletConfig(values);
   const caHashes = values["ca-cert-hash"] ?? [];
   const wrong = caHashes.find((hash) => !/^sha256:[0-9a-f]{64}$/.test(hash));
   if (wrong !== undefined) throw new UserError(`--ca-cert-hash must be sha256: and 64 hex digits, not ${wrong}`);
@@ -93,7 +96,14 @@ async function noteJoin(dataDir: string, values: Values): Promise<void> {
     throw explainStart(error, { port: kubeletPort });
   });
   const named = { nodeName: values["node-name"], kubeletPort, address: values["node-ip"] };
-  await writeJoinFile(dataDir, { server: url, ...named, token, caHashes, ca });
+  await writeJoinFile(dataDir, {
+    server: url,
+    ...named,
+    token,
+    caHashes,
+    ca,
+    kubeletConfig: kubeletConfigFile(values),
+  });
 }
 
 function checkServer(text: string): string {

@@ -3,11 +3,10 @@ import { hostname } from "node:os";
 import path from "node:path";
 import { nodeNames } from "#cluster/node-names.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
-import { messageOf } from "#lib/text/message-of.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
 import { addressRange, checkNodeIp, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { type IngressValues, ingressFlags, ingressPorts } from "../flags/ingress-flags.ts";
-import { type KubeletValues, kubeletConfigFile, kubeletFlags } from "../flags/kubelet-flags.ts";
+import { checkKubeletConfig, kubeletFlags } from "../flags/kubelet-flags.ts";
 import { serverFlags, serverOptions } from "../flags/server-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
@@ -73,18 +72,6 @@ function requireRoot(): void {
   throw new UserError(
     `starting containers requires root: run \`sudo ${program} up\`, or \`${program} server\` for a control plane without containers`,
   );
-}
-
-/** A mistake in the file is reported before anything starts. */
-async function checkKubeletConfig(values: KubeletValues): Promise<void> {
-  const file = kubeletConfigFile(values);
-  if (file === undefined) return;
-  const { loadKubeletConfig } = await import("#cluster/kubelet-config/load.ts");
-  try {
-    await loadKubeletConfig(file);
-  } catch (error) {
-    throw new UserError(messageOf(error));
-  }
 }
 
 type Needs = {

@@ -22,6 +22,7 @@ export interface MachinesDeps {
   readonly plane: Pick<ControlPlane, "api" | "certificates" | "port" | "clientFor">;
   readonly log: Log;
   readonly verbose: boolean;
+  readonly kubeletConfig: string | undefined;
 }
 
 const checkMs = 100;
@@ -30,8 +31,13 @@ const tokenMs = 600_000;
 /** The nodes have the same kubelet port, each in its own network. */
 const kubeletPort = 10250;
 
-/** Keeps an agent running in the network of each further node, until the signal. Pods go on without it. */
-export async function runMachines(plan: MachinesPlan, deps: MachinesDeps, signal: AbortSignal): Promise<void> {
+/** Keeps an agent running in the network of each further node, if there are any, until the signal. Pods go on without it. */
+export async function runMachines(
+  plan: MachinesPlan | undefined,
+  deps: MachinesDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!plan) return;
   await runTogether(
     signal,
     plan.machines.flatMap((machine) => [
@@ -77,7 +83,7 @@ async function keepRunning(
 
 async function startAgent(
   { nodeName, dataDir, namespace, address }: LocalMachine,
-  { plan, plane, log, verbose }: MachinesDeps & { readonly plan: MachinesPlan },
+  { plan, plane, log, verbose, kubeletConfig }: MachinesDeps & { readonly plan: MachinesPlan },
 ): Promise<number> {
   await makeDirectory(dataDir, { mode: 0o700 });
   const isNew = !existsSync(`${dataDir}/pki/kubelet-client.pem`);
@@ -87,7 +93,7 @@ async function startAgent(
     : undefined;
   const ca = plane.certificates.pki.authority.certificate;
   const server = `https://${plan.gateway}:${plane.port}`;
-  await writeJoinFile(dataDir, { server, nodeName, kubeletPort, address, token, ca });
+  await writeJoinFile(dataDir, { server, nodeName, kubeletPort, address, token, ca, kubeletConfig });
   await rm(progressFile(dataDir), { force: true });
   const args = ownCommand("agent", "--foreground", "--data-dir", dataDir, ...(verbose ? ["--verbose"] : []));
   const command = [`--net=${namespaceFile(namespace)}`, process.execPath, ...args];

@@ -30,6 +30,7 @@ export interface AgentOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+  readonly kubeletConfig?: string | undefined;
   progress(step: string): void;
   /** Called once the token is no longer needed. */
   joined(): Promise<void>;
@@ -51,7 +52,7 @@ export async function runAgent(
   const recorder = new TraceRecorder({ clock });
   const identity = identityOf(options, credentials, informers);
   const { client } = credentials;
-  const kubelet = await loadKubeletConfig(undefined);
+  const kubelet = await loadKubeletConfig(options.kubeletConfig);
   const node = { ...options, ...facts, client, informers, networkInformers, recorder, identity, kubelet };
   await runTogether(signal, [
     (ended) => credentials.run(ended),

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { replaceFile } from "#lib/fs/replace-file.ts";
-import { parseJoinToken } from "./cluster-info.ts";
+import { JoinError, parseJoinToken } from "./cluster-info.ts";
 import { type Invitation } from "./node-credentials.ts";
 
 /** What an agent was told when it was started. It is in a file, because a command line is visible to every user. */
@@ -13,6 +13,8 @@ export interface JoinFile {
   readonly token?: string | undefined;
   readonly caHashes?: readonly string[] | undefined;
   readonly ca?: string | undefined;
+  /** The KubeletConfiguration of the node, an absolute path. */
+  readonly kubeletConfig?: string | undefined;
 }
 
 const joinFile = (dataDir: string): string => path.join(dataDir, "join.json");
@@ -23,7 +25,12 @@ export const writeJoinFile = (dataDir: string, join: JoinFile): Promise<void> =>
 /** undefined if this machine was never told to join. */
 export async function readJoinFile(dataDir: string): Promise<JoinFile | undefined> {
   const text = await readFile(joinFile(dataDir), "utf8").catch(() => undefined);
-  return text === undefined ? undefined : (JSON.parse(text) as JoinFile);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as JoinFile;
+  } catch (cause) {
+    throw new JoinError(`${joinFile(dataDir)} is damaged: give --server and --token again`, { cause });
+  }
 }
 
 export const invitationOf = ({ token, caHashes = [], ca }: JoinFile): Invitation | undefined =>
