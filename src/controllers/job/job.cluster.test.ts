@@ -2,9 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Job } from "#api/batch/job.ts";
 import { Pod } from "#api/core/pod.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
 import { type InputOf } from "#api/resource.ts";
-import { isNotFound } from "#api/status.ts";
+import { isConflict, isNotFound } from "#api/status.ts";
+import { type EventRecorder } from "#client/events.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { jobController } from "./job.ts";
+import { podOfJob } from "./pod-of-job.ts";
 
 type Exit = (index: string, attempt: number) => number | undefined;
 
@@ -39,6 +45,8 @@ async function finished(cluster: TestCluster, spec: Partial<InputOf<Job>["spec"]
   await cluster.settle();
   return (await cluster.client.get(Job, metadata)).status;
 }
+
+const silentEvents: EventRecorder = { event() {}, async flush() {}, async [Symbol.asyncDispose]() {} };
 
 const conditionsOf = ({ conditions = [] }: Job["status"]): string[] =>
   conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
@@ -156,6 +164,26 @@ test("a Job past its deadline fails, and its pods end", async () => {
   assert.deepEqual(conditionsOf(status), ["FailureTarget True DeadlineExceeded", "Failed True DeadlineExceeded"]);
   assert.equal(status.failed, 2);
   assert.deepEqual(await cluster.list(Pod), []);
+});
+
+test("a Job keeps a pod that has ended since its controller saw it run", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const { client, clock } = cluster;
+  await client.create(ServiceAccount, { metadata: { name: "default", namespace: "default" } });
+  const job = await client.create(Job, jobOf());
+  const pod = await client.create(Pod, podOfJob(job, undefined, undefined));
+  const running = await client.updateStatus(Pod, { ...pod, status: { ...pod.status, phase: "Running" } });
+  await client.updateStatus(Pod, { ...running, status: { ...running.status, phase: "Succeeded" } });
+  const met = { type: "SuccessCriteriaMet", status: "True" as const, reason: "CompletionsReached" };
+  const informers = createFakeInformers();
+  informers.put(Pod, running);
+  const late = jobController({ client, clock, informers, log: silentLog, events: silentEvents });
+
+  const ending = informers.put(Job, { ...job, status: { ...job.status, conditions: [met] } });
+  await assert.rejects(late.reconcile(ending, AbortSignal.timeout(10_000)), isConflict);
+
+  const [{ metadata: kept, status } = pod] = await cluster.list(Pod);
+  assert.deepEqual([kept.deletionTimestamp, status.phase], [undefined, "Succeeded"]);
 });
 
 test("a Job is suspended and resumed", async () => {

@@ -106,7 +106,7 @@ async function carryOut(
   const writer = new PodWriter(deps, { resource: Job, owner: job }, signal);
   const removed: Pod[] = [];
   const remove = async (pod: Pod): Promise<void> => {
-    await writer.remove(pod);
+    await writer.removeUnchanged(pod);
     removed.push(pod);
   };
   let created = 0;

@@ -2,7 +2,7 @@ import { Pod } from "#api/core/pod.ts";
 import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
 import { type InputOf, type Resource, type Stored } from "#api/resource.ts";
-import { isNotFound } from "#api/status.ts";
+import { isConflict, isNotFound } from "#api/status.ts";
 import { referenceTo } from "#client/events.ts";
 import { isNamespaceEnding } from "#controllers/shared/namespace-ending.ts";
 import { messageOf } from "#lib/text/message-of.ts";
@@ -82,12 +82,23 @@ export class PodWriter<T extends Stored> {
   }
 
   async remove(pod: Pod): Promise<void> {
-    const { uid, name } = pod.metadata;
+    await this.#remove(pod, { uid: pod.metadata.uid });
+  }
+
+  /** Throws a conflict, and tells nothing of it, if the pod is no longer as it was seen: it may just have ended. */
+  async removeUnchanged(pod: Pod): Promise<void> {
+    const { uid, resourceVersion } = pod.metadata;
+    await this.#remove(pod, { uid, resourceVersion });
+  }
+
+  async #remove(pod: Pod, preconditions: { readonly uid: string; readonly resourceVersion?: string }): Promise<void> {
+    const { name } = pod.metadata;
     try {
-      await this.#deps.client.delete(Pod, pod, { preconditions: { uid }, signal: this.#signal });
+      await this.#deps.client.delete(Pod, pod, { preconditions, signal: this.#signal });
       this.#tell("Normal", "SuccessfulDelete", this.#texts.deleted(name));
     } catch (error) {
       if (isNotFound(error)) return;
+      if (preconditions.resourceVersion && isConflict(error)) throw error;
       this.#tell("Warning", "FailedDelete", this.#texts.notDeleted(name, messageOf(error)));
       throw error;
     }
