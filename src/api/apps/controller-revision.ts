@@ -1,5 +1,5 @@
 import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
-import { controllerOf } from "#api/meta/owner.ts";
+import { controllerOf, orphanIndex } from "#api/meta/owner.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { immutable, nullable, present } from "#schema/fields.ts";
 import { any, int64 } from "#schema/types.ts";
@@ -23,6 +23,7 @@ export const ControllerRevision = defineResource("apps/v1.ControllerRevision", f
     numberColumn("Revision", "Number of the revision.", ({ revision }) => revision),
     ageColumn,
   ],
+  indexes: { orphan: orphanIndex },
 
   validateCreate(revision) {
     const { data } = revision.value;

@@ -177,3 +177,21 @@ test("a pod that fails is replaced, more slowly each time", async () => {
 
   assert.deepEqual([first, second, names.size], [2, 2, 3]);
 });
+
+test("a set that takes over the pods of another goes on with their revision, and replaces none of them", async () => {
+  await using cluster = await start(2);
+  await cluster.apply(DaemonSet, setOf("agent:1"));
+  await cluster.settle();
+  const uids = async () => (await cluster.list(Pod)).map(({ metadata }) => metadata.uid);
+  const before = await uids();
+
+  await cluster.client.delete(DaemonSet, metadata, { propagationPolicy: "Orphan" });
+  await cluster.settle();
+  await cluster.apply(DaemonSet, setOf("agent:1"));
+  await cluster.settle();
+
+  const { collisionCount = 0, updatedNumberScheduled } = await statusOf(cluster);
+  assert.deepEqual([collisionCount, updatedNumberScheduled], [0, 2]);
+  assert.deepEqual(await uids(), before);
+  assert.equal((await cluster.list(ControllerRevision)).length, 1);
+});

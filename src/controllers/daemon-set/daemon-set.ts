@@ -68,10 +68,11 @@ async function syncSet(
   signal: AbortSignal,
 ): Promise<number> {
   const nowMs = deps.clock.now();
-  const request = { owner: set, ownerResource: DaemonSet, dependents: pods, selector: set.spec.selector };
+  const { selector, template } = set.spec;
+  const request = { owner: set, ownerResource: DaemonSet, dependents: pods, selector };
   const owned = await claim(deps.client, request, signal);
   const { collisionCount: collisions = 0 } = set.status;
-  const of = { resource: DaemonSet, owner: set, template: set.spec.template, collisions, label: revisionLabel };
+  const of = { resource: DaemonSet, owner: set, selector, template, collisions, label: revisionLabel };
   const revisions = await syncRevisions(deps, of, signal);
   const aims = { set, hash: hashOf(revisions.update), nowMs };
   const byNode = Map.groupBy(owned, nodeOf);

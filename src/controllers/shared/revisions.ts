@@ -1,13 +1,14 @@
 import { ControllerRevision } from "#api/apps/controller-revision.ts";
 import { type PodTemplateSpec } from "#api/core/pod-template.ts";
+import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { isControlledBy, ownerRefTo } from "#api/meta/owner.ts";
 import { type Resource, type Stored } from "#api/resource.ts";
 import { ignoreNotFound, isAlreadyExists } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
 import { sortedJson } from "#lib/text/json.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { claim } from "./claim.ts";
 import { contentHash } from "./content-hash.ts";
-import { ownedBy } from "./dependents.ts";
 
 /** On a pod: the revision of the template that it was made from. On the revision of a DaemonSet: its own hash. */
 export const revisionLabel = "controller-revision-hash";
@@ -17,6 +18,7 @@ export const hashLabel = "controller.kubernetes.io/hash";
 export interface RevisionOwner<T extends Stored> {
   readonly resource: Resource<T>;
   readonly owner: T;
+  readonly selector: LabelSelector;
   readonly template: PodTemplateSpec;
   readonly collisions: number;
   /** The label of revisions with their hash; kinds differ in it. */
@@ -48,13 +50,18 @@ export const hashOf = ({ metadata: { labels, name } }: ControllerRevision): stri
 const byRevision = (a: ControllerRevision, b: ControllerRevision): number =>
   a.revision - b.revision || (a.metadata.name < b.metadata.name ? -1 : 1);
 
-/** Finds the revision of the current template, or creates it. One that is used again becomes the newest. */
+/**
+ * Finds the revision of the current template, or creates it. One that is used again becomes the newest. Revisions that an
+ * earlier owner left behind are adopted: by a new one, the pods that it left behind would all be replaced.
+ */
 export async function syncRevisions<T extends Stored>(
   deps: ReconcilerDeps,
   of: RevisionOwner<T>,
   signal: AbortSignal,
 ): Promise<Revisions> {
-  const known = ownedBy(deps.informers.of(ControllerRevision), of.owner).toSorted(byRevision);
+  const { owner, resource: ownerResource, selector } = of;
+  const dependents = deps.informers.of(ControllerRevision);
+  const known = (await claim(deps.client, { owner, ownerResource, dependents, selector }, signal)).toSorted(byRevision);
   const newest = known.at(-1);
   const data = dataOf(of.template);
   const same = known.findLast((revision) => equal(revision.data, data));

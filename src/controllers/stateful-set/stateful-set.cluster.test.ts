@@ -174,3 +174,25 @@ test("the claims of a deleted set are deleted with it if it says so", async () =
 
   assert.deepEqual([await cluster.list(Pod), await claimNames(cluster)], [[], []]);
 });
+
+test("a set that takes over the pods of another goes on with their revisions, and replaces none of them", async () => {
+  await using cluster = await startWithNode();
+  for (const image of ["web:1", "web:2"]) {
+    await cluster.apply(StatefulSet, setOf(image));
+    await cluster.settle();
+  }
+  const uids = async () => (await cluster.list(Pod)).map(({ metadata }) => metadata.uid);
+  const before = await uids();
+
+  await cluster.client.delete(StatefulSet, metadata, { propagationPolicy: "Orphan" });
+  await cluster.settle();
+  await cluster.apply(StatefulSet, setOf("web:2"));
+  await cluster.settle();
+
+  const { collisionCount, updatedReplicas, updateRevision } = await statusOf(cluster);
+  const revisions = (await cluster.list(ControllerRevision)).toSorted((a, b) => a.revision - b.revision);
+  const owners = revisions.map(({ metadata, revision }) => `${revision} ${metadata.ownerReferences?.[0]?.kind}`);
+  assert.deepEqual(await uids(), before);
+  assert.deepEqual(owners, ["1 StatefulSet", "2 StatefulSet"]);
+  assert.deepEqual([collisionCount, updatedReplicas, updateRevision], [0, 3, revisions[1]?.metadata.name]);
+});

@@ -44,13 +44,12 @@ export function statefulSetController(deps: ReconcilerDeps): Reconciler<Stateful
 
     async reconcile(set, signal) {
       const nowMs = deps.clock.now();
-      const { collisionCount = 0, currentRevision } = set.status;
-      const { template } = set.spec;
-      const of = { resource: StatefulSet, owner: set, template, collisions: collisionCount, label: hashLabel };
+      const { collisionCount: collisions = 0, currentRevision } = set.status;
+      const { selector, template } = set.spec;
+      const of = { resource: StatefulSet, owner: set, selector, template, collisions, label: hashLabel };
       const revisions = await syncRevisions(deps, of, signal);
       const current = revisions.all.find(({ metadata }) => metadata.name === currentRevision) ?? revisions.update;
       const isMember = (pod: Pod): boolean => ordinalOf(pod, set) !== undefined;
-      const { selector } = set.spec;
       const request = { owner: set, ownerResource: StatefulSet, dependents: pods, selector, adopts: isMember };
       const owned = (await claim(deps.client, request, signal)).filter(isMember);
       const members = sortMembers(set, owned);
