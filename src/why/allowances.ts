@@ -76,7 +76,7 @@ function noneAllowed(title: string, status: PodDisruptionBudget["status"]): Omit
   }
   const state = "UsedUp";
   if (desiredHealthy >= expectedPods) {
-    const headline = `${title} never allows an eviction: it demands all of its ${counted(expectedPods, "pod")}.`;
+    const headline = `${title} never allows an eviction: it demands ${expectedPods === 1 ? "its only pod" : `all of its ${expectedPods} pods`}.`;
     return { state, headline, advice: ["Run more pods, or demand fewer: a drain of their nodes cannot finish."] };
   }
   const headline = `${title} allows no eviction now: ${currentHealthy} of its pods are healthy, and ${desiredHealthy} must stay.`;

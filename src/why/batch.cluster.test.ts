@@ -38,6 +38,7 @@ async function whyOf<T extends ApiObject>(
   return explain(await gather(cluster.client, subject, cluster.clock.now()));
 }
 
+const once = { spec: { restartPolicy: "Never" as const, containers } };
 const jobOf = (spec: Partial<InputOf<Job>["spec"]> = {}, pod: object = {}): InputOf<Job> => ({
   metadata,
   spec: { template: { spec: { restartPolicy: "Never", containers, ...pod } }, ...spec },
@@ -98,12 +99,12 @@ const cronJobOf = (spec: Partial<InputOf<CronJob>["spec"]> = {}): InputOf<CronJo
   metadata,
   spec: {
     schedule: "*/5 * * * *",
-    jobTemplate: { spec: { template: { spec: { restartPolicy: "Never", containers } } } },
+    jobTemplate: { spec: { template: once } },
     ...spec,
   },
 });
 const cronJobs = [
-  { name: "waits", cronJob: cronJobOf(), state: "Waiting", says: /waits for its next job, in [1-5] minutes?/ },
+  { name: "waits", cronJob: cronJobOf(), state: "Waiting", says: /the next one comes in \w+, and nothing/ },
   { name: "is suspended", cronJob: cronJobOf({ suspend: true }), state: "Suspended", says: /creates no jobs/ },
   { name: "is never due", cronJob: cronJobOf({ schedule: "0 0 30 2 *" }), state: "NeverDue", says: /no day matches/ },
   {
@@ -113,10 +114,18 @@ const cronJobs = [
     state: "JobAlreadyActive",
     says: /starts no other job while job x-\d+ runs/,
   },
+  {
+    name: "has a last job that failed",
+    cronJob: cronJobOf({ jobTemplate: { spec: { backoffLimit: 0, template: once } } }),
+    afterMs: 400_000,
+    exit: 5,
+    state: "LastJobFailed",
+    says: /^CronJob x creates its jobs, but the last one, x-\d+, has failed: Job has reached .* limit; the next one comes in/,
+  },
 ];
-for (const { name, cronJob, afterMs = 0, state, says } of cronJobs) {
+for (const { name, cronJob, afterMs = 0, exit, state, says } of cronJobs) {
   test(`why a CronJob ${name}`, async () => {
-    await using cluster = await start(undefined);
+    await using cluster = await start(exit);
 
     const explanation = await whyOf(cluster, CronJob, cronJob, afterMs);
 
@@ -135,7 +144,11 @@ test("why a StatefulSet and a DaemonSet have no pods that are ready", async () =
   };
   const set = await whyOf(cluster, StatefulSet, { metadata, spec: { serviceName: "x", ...account } });
   const daemons = await whyOf(cluster, DaemonSet, { metadata, spec: unplaced });
+  await cluster.client.delete(StatefulSet, metadata);
+  await cluster.settle();
+  const held = await whyOf(cluster, StatefulSet, { metadata, spec: { serviceName: "x", replicas: 3, ...unplaced } });
 
   assert.match(set.headline, /^StatefulSet x cannot make progress because the API server refuses its pods: .*nobody/);
   assert.match(daemons.headline, /^DaemonSet x runs no pods because no node fits/);
+  assert.equal(held.evidence.at(-1), "2 more pods of 3 will be created when it is ready, one after another");
 });

@@ -1,11 +1,12 @@
-import { trueConditions } from "#api/batch/job-status.ts";
+import { type Job } from "#api/batch/job.ts";
+import { endOf, trueConditions } from "#api/batch/job-status.ts";
 import { jobControllerName } from "#api/batch/well-known.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { counted, type Explanation } from "./explanation.ts";
 import { type CronJobFacts, type JobFacts } from "./facts.ts";
 import { explainPod } from "./pod/explain-pod.ts";
 import { describeEvent } from "./pod/pod-parts.ts";
-import { ago, msOf } from "./times.ts";
+import { ago, ahead, msOf } from "./times.ts";
 import { gateAdvice, gateOf, lastOf } from "./workload.ts";
 
 /** A job: how it ended, or what it waits for. */
@@ -66,14 +67,14 @@ function managed(facts: JobFacts): Explanation | undefined {
 }
 
 function suspended(facts: JobFacts): Explanation | undefined {
-  const { name } = facts.job.metadata;
+  const { name, namespace } = facts.job.metadata;
   if (!facts.job.spec.suspend) return undefined;
   return {
     hop: undefined,
     state: "Suspended",
     headline: `${titleOf(facts)} runs no pods because it is suspended.`,
     evidence: ["spec.suspend: true"],
-    advice: [`\`kubectl patch job ${name} -p '{"spec":{"suspend":false}}'\``],
+    advice: [`\`kubectl patch job ${name} -n ${namespace} -p '{"spec":{"suspend":false}}'\``],
   };
 }
 
@@ -110,8 +111,16 @@ function running(facts: JobFacts): Explanation {
         ? `${titleOf(facts)} has not started a pod yet.`
         : `${titleOf(facts)} runs: nothing is stuck.`,
     evidence: [countsOf(facts), ...(cause?.evidence ?? [])],
-    advice: cause?.advice ?? [],
+    advice: isWaiting ? backoffAdvice(facts.job) : [],
   };
+}
+
+function backoffAdvice({ spec: { backoffLimit = 6, backoffLimitPerIndex } }: Job): string[] {
+  const limit =
+    backoffLimitPerIndex === undefined
+      ? `The job fails for good after more than ${counted(backoffLimit, "failure")} (spec.backoffLimit).`
+      : `An index fails for good after more than ${counted(backoffLimitPerIndex, "failure")} (spec.backoffLimitPerIndex).`;
+  return ["Correct what makes its pods fail: the job starts the next one by itself.", limit];
 }
 
 /** A CronJob: why it has not created a job, and when it will. */
@@ -124,14 +133,14 @@ const scheduleOf = ({ cronJob: { spec } }: CronJobFacts): string =>
   `spec.schedule: ${spec.schedule}${spec.timeZone ? ` (${spec.timeZone})` : " (UTC)"}`;
 
 function cronSuspended(facts: CronJobFacts): Explanation | undefined {
-  const { name } = facts.cronJob.metadata;
+  const { name, namespace } = facts.cronJob.metadata;
   if (!facts.cronJob.spec.suspend) return undefined;
   return {
     hop: undefined,
     state: "Suspended",
     headline: `${cronTitle(facts)} creates no jobs because it is suspended.`,
     evidence: ["spec.suspend: true", scheduleOf(facts)],
-    advice: [`\`kubectl patch cronjob ${name} -p '{"spec":{"suspend":false}}'\``],
+    advice: [`\`kubectl patch cronjob ${name} -n ${namespace} -p '{"spec":{"suspend":false}}'\``],
   };
 }
 
@@ -153,7 +162,7 @@ function cronFaulty(facts: CronJobFacts): Explanation | undefined {
 const isSuccess = ({ reason }: { readonly reason: string }): boolean => reason === "SuccessfulCreate";
 
 function cronBlocked(facts: CronJobFacts): Explanation | undefined {
-  const { spec, status } = facts.cronJob;
+  const { metadata, spec, status } = facts.cronJob;
   const [active] = status.active ?? [];
   if (spec.concurrencyPolicy !== "Forbid" || !active) return undefined;
   return {
@@ -161,19 +170,27 @@ function cronBlocked(facts: CronJobFacts): Explanation | undefined {
     state: "JobAlreadyActive",
     headline: `${cronTitle(facts)} starts no other job while job ${active.name} runs, because its concurrencyPolicy is Forbid.`,
     evidence: [scheduleOf(facts)],
-    advice: [`\`orlop why job/${active.name}\` says what that job waits for.`],
+    advice: [`\`orlop why job/${active.name} -n ${metadata.namespace}\` says what that job waits for.`],
   };
 }
 
 function cronWaits(facts: CronJobFacts): Explanation {
-  const { nextMs, nowMs, cronJob } = facts;
+  const { nextMs, nowMs, cronJob, lastJob } = facts;
   const last = cronJob.status.lastScheduleTime;
   const evidence = [scheduleOf(facts), last ? `last job ${ago(msOf(last), nowMs)}` : "no job yet"];
   if (nextMs === undefined) {
     const headline = `${cronTitle(facts)} never creates a job, because no day matches its schedule.`;
     return { hop: undefined, state: "NeverDue", headline, evidence, advice: ["Correct spec.schedule."] };
   }
-  const minutes = Math.max(1, Math.round((nextMs - nowMs) / 60_000));
-  const headline = `${cronTitle(facts)} waits for its next job, in ${counted(minutes, "minute")}: nothing is stuck.`;
+  const next = `the next one comes ${ahead(nextMs, nowMs)}`;
+  const end = lastJob && endOf(lastJob.status);
+  if (lastJob && end?.type === "Failed") {
+    const { name, namespace } = lastJob.metadata;
+    const why = end.message ? `: ${end.message}` : "";
+    const headline = `${cronTitle(facts)} creates its jobs, but the last one, ${name}, has failed${why}; ${next}.`;
+    const advice = [`\`orlop why job/${name} -n ${namespace}\` says why it failed.`];
+    return { hop: undefined, state: "LastJobFailed", headline, evidence, advice };
+  }
+  const headline = `${cronTitle(facts)} waits for the time of its next job: ${next}, and nothing is stuck.`;
   return { hop: undefined, state: "Waiting", headline, evidence, advice: [] };
 }

@@ -155,6 +155,8 @@ export interface CronJobFacts {
   readonly events: readonly SeenEvent[];
   /** The next moment of the schedule; undefined if there is none. */
   readonly nextMs: number | undefined;
+  /** The newest of its jobs that still exist. */
+  readonly lastJob: Job | undefined;
 }
 
 export interface WorkloadFacts {

@@ -196,11 +196,16 @@ class Gatherer {
   }
 
   async cronJob(cronJob: CronJob): Promise<CronJobFacts> {
+    const { namespace } = cronJob.metadata;
+    const { items } = await this.#client.list(Job, { namespace });
+    const jobs = items.filter((job) => isControlledBy(job, cronJob));
+    const createdOf = ({ metadata }: Job): string => metadata.creationTimestamp ?? "";
     return {
       nowMs: this.#nowMs,
       cronJob,
       events: await this.#events(cronJob),
       nextMs: nextOf(cronJob, this.#nowMs),
+      lastJob: jobs.toSorted((a, b) => (createdOf(a) < createdOf(b) ? -1 : 1)).at(-1),
     };
   }
 

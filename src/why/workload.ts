@@ -1,5 +1,6 @@
 import { type DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
+import { type StatefulSet } from "#api/apps/stateful-set.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { quotaAdvice } from "./allowances.ts";
@@ -152,8 +153,16 @@ function stuckPods(facts: WorkloadFacts): Explanation | undefined {
   return {
     ...first,
     headline: `${titleOf(facts)} has ${notReady} of ${counted(pods.length, "pod")} not ready. ${first.headline}`,
-    evidence: [...first.evidence, ...overdue, ...others],
+    evidence: [...first.evidence, ...overdue, ...others, ...heldUp(facts)],
   };
+}
+
+/** A StatefulSet that starts its pods in order creates the next one when those before it are ready. */
+function heldUp(facts: WorkloadFacts): string[] {
+  const missing = wanted(facts) - facts.pods.length;
+  const policy = facts.kind === "StatefulSet" ? (facts.object as StatefulSet).spec.podManagementPolicy : "Parallel";
+  if (missing <= 0 || policy === "Parallel") return [];
+  return [`${counted(missing, "more pod")} of ${wanted(facts)} will be created when it is ready, one after another`];
 }
 
 function missingPods(facts: WorkloadFacts): Explanation | undefined {
@@ -177,12 +186,14 @@ function complete(facts: WorkloadFacts): Explanation {
     state: notReady === 0 ? "Available" : "Progressing",
     headline:
       notReady === 0
-        ? `${titleOf(facts)} has all ${counted(wanted(facts), "pod")} ready: nothing is stuck.`
+        ? `${titleOf(facts)} has ${allOf(wanted(facts))} ready: nothing is stuck.`
         : `${titleOf(facts)} is making progress: ${notReady} of ${counted(facts.pods.length, "pod")} not ready yet, and nothing has failed.`,
     evidence: [`${ready} ready, ${available} available of ${wanted(facts)}`],
     advice: [],
   };
 }
+
+const allOf = (pods: number): string => (pods === 1 ? "its only pod" : `all ${pods} pods`);
 
 function countsOf({ kind, object }: WorkloadFacts): { ready: number; available: number } {
   if (kind === "DaemonSet") {
