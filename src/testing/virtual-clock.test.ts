@@ -71,3 +71,14 @@ test("runUntil() stops at the moment the condition holds and fails past its limi
     /within 1000 ms/,
   );
 });
+
+test("the time is a whole number of milliseconds, and no timer fires early", async () => {
+  const clock = createVirtualClock(0);
+  const fired: number[] = [];
+  clock.after(0.05, () => fired.push(clock.now()));
+  clock.after(1.5, () => fired.push(clock.now()));
+
+  await clock.advance(9.5);
+
+  assert.deepEqual([...fired, clock.now()], [1, 2, 10]);
+});

@@ -35,7 +35,7 @@ export function createVirtualClock(startMs: number = defaultStartMs): VirtualClo
     },
     settle,
     async advance(ms) {
-      const limit = timers.now + ms;
+      const limit = timers.now + wholeMs(ms);
       await settle();
       while (timers.fireNext(limit)) await settle();
       // Somebody else may have advanced it further meanwhile.
@@ -54,6 +54,9 @@ export function createVirtualClock(startMs: number = defaultStartMs): VirtualClo
   return clock;
 }
 
+/** As on the system's clock, there is no time between two milliseconds, and no timer fires early. */
+const wholeMs = (ms: number): number => Math.ceil(Math.max(ms, 0));
+
 /** The current time, and the timers in order of time, then of age. */
 class Timers {
   now: number;
@@ -67,7 +70,7 @@ class Timers {
 
   /** Returns a function that cancels the timer. */
   add(delayMs: number, callback: () => void): () => void {
-    const timer: Timer = { at: this.now + Math.max(delayMs, 0), order: this.#order++, callback };
+    const timer: Timer = { at: this.now + wholeMs(delayMs), order: this.#order++, callback };
     this.#heap.push(timer);
     this.pending++;
     return () => {

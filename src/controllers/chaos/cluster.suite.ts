@@ -140,8 +140,7 @@ export const cluster: readonly Ordeal[] = [
       },
       async (at) => {
         const { spec } = await at.cluster.client.get(Deployment, at.ref("web"));
-        // More for a while: whoever takes over does not shrink it for five minutes.
-        if (spec.replicas < 6) at.fault(`${spec.replicas} replicas under load`);
+        if (spec.replicas !== 6) at.fault(`${spec.replicas} replicas under load`);
         at.load(90);
       },
     ],
