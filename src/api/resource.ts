@@ -1,3 +1,4 @@
+import { type Steps } from "#lib/async/turns.ts";
 import { type Fields, type InferFields, type ObjectSchema, object } from "#schema/schema.ts";
 import type { Conversion } from "./conversion.ts";
 import { type Cursor } from "./cursor.ts";
@@ -108,11 +109,11 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareValidation?(): Promise<void> | undefined;
   /** Every fault that the schema's own checks cannot see. */
   validate?(at: Cursor<T>): void;
-  /** Faults that only a new object can have; `validate` has run too. */
-  validateCreate?(at: Cursor<T>): void;
+  /** Faults that only a new object can have; `validate` has run too. What takes long is returned, as steps. */
+  validateCreate?(at: Cursor<T>): void | Steps<void>;
   /** Faults of the change itself; `validate` has run on the new object too. */
-  validateUpdate?(at: Cursor<T>, old: T): void;
-  validateStatusUpdate?(at: Cursor<T>, old: T): void;
+  validateUpdate?(at: Cursor<T>, old: T): void | Steps<void>;
+  validateStatusUpdate?(at: Cursor<T>, old: T): void | Steps<void>;
   /** What is sent back as warning headers. */
   warnings?(at: Cursor<T>, old: T | undefined): void;
   /** Whether something besides metadata.finalizers keeps a deleted object (a namespace's spec.finalizers). */

@@ -31,7 +31,19 @@ export const createFaults = <T extends ApiObject>(resource: Resource<T>, object:
 /** The same in steps, because the rules of a long object take a while. */
 export function* findCreateFaults<T extends ApiObject>(resource: Resource<T>, object: T): Steps<FieldError[]> {
   const faults = yield* findObjectFaults(resource, object);
-  return faultsIn(object, (at) => resource.validateCreate?.(at), faults);
+  return yield* faultsInSteps(object, (at) => resource.validateCreate?.(at), faults);
+}
+
+/** A check may return what is left of it. */
+function* faultsInSteps<T>(
+  object: T,
+  visit: (at: Cursor<T>) => void | Steps<void>,
+  faults: FieldError[],
+): Steps<FieldError[]> {
+  const rest: (void | Steps<void>)[] = [];
+  faultsIn(object, (at) => void rest.push(visit(at)), faults);
+  for (const steps of rest) if (steps) yield* steps;
+  return faults;
 }
 
 /** Every fault of a review, which is answered and not stored. */
@@ -69,19 +81,17 @@ export function* findUpdateFaults<T extends ApiObject>(
   { object, old, subresource }: Change<T>,
 ): Steps<FieldError[]> {
   const isStatus = subresource === "status";
-  const visit = (at: Cursor<T>): void => {
+  const visit = (at: Cursor<T>): void | Steps<void> => {
     validateObjectMetaUpdate(at, old);
     const partial = partialUpdate(resource, subresource);
-    if (isStatus) resource.validateStatusUpdate?.(at, old);
-    else if (partial) partial.validate(at, old);
-    else {
-      validateImmutable(at, resource.schema, old);
-      resource.validateUpdate?.(at, old);
-    }
+    if (isStatus) return resource.validateStatusUpdate?.(at, old);
+    if (partial) return partial.validate(at, old);
+    validateImmutable(at, resource.schema, old);
+    return resource.validateUpdate?.(at, old);
   };
   const faults = isStatus ? [] : yield* findObjectFaults(resource, object);
   yield;
-  return faultsIn(object, visit, faults);
+  return yield* faultsInSteps(object, visit, faults);
 }
 
 /** Warnings for the client about an object that is accepted. */

@@ -18,7 +18,8 @@ export class Meter {
   cost = 0;
   #work = 0;
   readonly limit: number;
-  readonly #mostDecoded: number;
+  /** Work and conversions of data share one budget: this is what the latter may reach, and work lowers it. */
+  #mostDecoded: number;
 
   constructor(limit: number) {
     this.limit = limit;
@@ -38,7 +39,8 @@ export class Meter {
 
   work(units: number): void {
     this.#work += units;
-    if (this.#work > this.limit) throw new CostExceeded();
+    this.#mostDecoded -= units * sizePerUnit;
+    if (decoded.characters > this.#mostDecoded) throw new CostExceeded();
   }
 
   /** Must be called before text or bytes of this size are made. */

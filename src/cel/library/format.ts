@@ -11,7 +11,7 @@ import { CelError, Double, Duration, isError, Timestamp, TypeValue, Uint, type V
 const maxPrecision = 1000;
 const defaultPrecision = 6;
 /** Units of work for each value that becomes text. */
-export const valueWork = 25;
+export const valueWork = 40;
 
 /** `"%s has %d".format([a, b])`. */
 export function formatText(meter: Meter, clauses: Clauses, format: string, args: ListValue): string | CelError {

@@ -72,11 +72,7 @@ const numbers = { int64: intType, uint64: uintType, double: doubleType } as cons
 const ordered: Readonly<Record<string, Type>> = { bool: boolType, timestamp: timestampType, duration: durationType };
 
 /** The overloads of one order operator: within a type, and between the three kinds of numbers. */
-function order(name: string, id: string, decide: (order: number) => boolean): FunctionDeclaration {
-  const evaluate: Evaluate = (_, x, y) => {
-    const result = compare(x, y);
-    return typeof result === "number" ? decide(result) : result;
-  };
+function order(name: string, id: string, evaluate: Evaluate): FunctionDeclaration {
   const within = Object.entries(ordered).map(([kind, type]) =>
     overload(`${id}_${kind}`, [type, type], boolType, evaluate),
   );
@@ -93,16 +89,41 @@ function order(name: string, id: string, decide: (order: number) => boolean): Fu
   return declare(name, ...within, ...between, ...texts);
 }
 
+/** Long loops compare numbers, which must not take a call more. */
 const orders: readonly FunctionDeclaration[] = [
-  order("_<_", "less", (result) => result < 0),
-  order("_<=_", "less_equals", (result) => result <= 0),
-  order("_>_", "greater", (result) => result > 0),
-  order("_>=_", "greater_equals", (result) => result >= 0),
+  order("_<_", "less", (_, x, y) => {
+    if (typeof x === "number" && typeof y === "number") return x < y;
+    const result = compare(x, y);
+    return isError(result) ? result : result < 0;
+  }),
+  order("_<=_", "less_equals", (_, x, y) => {
+    if (typeof x === "number" && typeof y === "number") return x <= y;
+    const result = compare(x, y);
+    return isError(result) ? result : result <= 0;
+  }),
+  order("_>_", "greater", (_, x, y) => {
+    if (typeof x === "number" && typeof y === "number") return x > y;
+    const result = compare(x, y);
+    return isError(result) ? result : result > 0;
+  }),
+  order("_>=_", "greater_equals", (_, x, y) => {
+    if (typeof x === "number" && typeof y === "number") return x >= y;
+    const result = compare(x, y);
+    return isError(result) ? result : result >= 0;
+  }),
 ];
 
 type Operation = Exclude<keyof Arithmetic, "check">;
 
+const addInts: Evaluate = (_, x, y) => {
+  if (typeof x === "number" && typeof y === "number") {
+    const sum = x + y;
+    if (Number.isSafeInteger(sum)) return sum;
+  }
+  return int64.add(x as Integer, y as Integer);
+};
 const onInts = (operation: Operation): Evaluate => {
+  if (operation === "add") return addInts;
   const compute = int64[operation];
   return (_, x, y) => compute(x as Integer, y as Integer);
 };

@@ -9,7 +9,7 @@ import { CelError, isError } from "../values/value.ts";
 import { matching } from "./costs.ts";
 
 /** Units of work for each step of a pattern that is compiled, and for each step of a match. */
-const compileWork = 125;
+const compileWork = 200;
 const matchWork = 0.4;
 
 /** A compiled pattern. Patterns that are made while an expression runs are paid for by `meter`. */

@@ -8,15 +8,14 @@ import { CelError, type Value } from "../values/value.ts";
 const map = mapType(typeParameter("K"), typeParameter("V"));
 
 /** In a loop the map is the loop's own, and grows. */
-function insert(map: MapValue, entries: Iterable<Entry>): Value {
-  const grown = map instanceof GrowingMap ? map : new EntryMap(copyOf(map));
-  for (const entry of entries) {
-    const key = keyOf(entry.key);
-    if (key === undefined) return new CelError("unsupported key type");
-    if (grown.content.has(key)) return new CelError(`insert failed: key ${renderValue(entry.key)} already exists`);
-    grown.content.set(key, entry);
-  }
-  return grown;
+const growing = (map: MapValue): EntryMap => (map instanceof GrowingMap ? map : new EntryMap(copyOf(map)));
+
+function insert(map: EntryMap, entry: Entry): CelError | undefined {
+  const key = keyOf(entry.key);
+  if (key === undefined) return new CelError("unsupported key type");
+  if (map.content.has(key)) return new CelError(`insert failed: key ${renderValue(entry.key)} already exists`);
+  map.content.set(key, entry);
+  return undefined;
 }
 
 function copyOf(map: MapValue): Map<Key, Entry> {
@@ -31,13 +30,19 @@ function copyOf(map: MapValue): Map<Key, Entry> {
 /** Units of work to add an entry to a map. */
 const entryWork = 60;
 
-const insertOne: Evaluate = (meter, map, key, value) => {
+const insertOne: Evaluate = (meter, map, key, value = null) => {
   meter.work(entryWork);
-  return insert(map as MapValue, [{ key, value } as Entry]);
+  const grown = growing(map as MapValue);
+  return insert(grown, { key: key as Value, value }) ?? grown;
 };
 const insertAll: Evaluate = (meter, map, more) => {
   meter.work(entryWork * (more as MapValue).size);
-  return insert(map as MapValue, (more as MapValue).entries());
+  const grown = growing(map as MapValue);
+  for (const entry of (more as MapValue).entries()) {
+    const error = insert(grown, entry);
+    if (error) return error;
+  }
+  return grown;
 };
 
 /** Comprehensions with two variables: index and element of a list, key and value of a map. */

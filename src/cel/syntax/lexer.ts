@@ -47,7 +47,7 @@ export class Lexer {
   next(): Token {
     const source = this.#source;
     while (this.#at < source.length && this.issues.length < maxIssues) {
-      const skipped = match(space, source, this.#at);
+      const skipped = mayBeSpace(source.charCodeAt(this.#at)) ? match(space, source, this.#at) : undefined;
       if (skipped) {
         this.#at += skipped.length;
         continue;
@@ -62,6 +62,9 @@ export class Lexer {
     return { kind: "end", text: "<EOF>", offset: source.length };
   }
 }
+
+/** Space, or the slash of a comment. Most characters are neither, and patterns take longer. */
+const mayBeSpace = (unit: number): boolean => unit <= 0x20 || unit === 0x2f;
 
 function tokenAt(source: string, offset: number): Token | undefined {
   const first = source[offset] ?? "";
@@ -79,6 +82,7 @@ const symbolAt = (source: string, offset: number): Token | undefined =>
 
 /** `r"…"`, `b"…"` and `br"…"`. */
 function prefixedString(source: string, offset: number): Token | undefined {
+  if (!"rRbB".includes(source[offset] ?? "")) return undefined;
   if (!/^[rRbB]{1,2}["']/.test(source.slice(offset, offset + 3))) return undefined;
   const raw = match(string, source, offset);
   if (raw !== undefined) return make("string", raw, offset);

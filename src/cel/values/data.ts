@@ -23,11 +23,24 @@ export const valueFor = (type: Type, data: unknown): Value => converterFor(type)
 function createConverter(type: Type): Convert {
   const custom = type.convert;
   const convert = custom ? (data: unknown): Value => custom(data) as Value : converterByKind(type);
+  // The usual elements of long lists, without a call more for each.
+  const usual = custom ? undefined : usualKinds[type.kind];
   return (data) => {
+    if (typeof data === usual) {
+      if (typeof data !== "number") return data as Value;
+      // Adding zero turns a negative zero into zero.
+      if (Number.isSafeInteger(data)) return data + 0;
+    }
     if (data === null || data === undefined) return null;
     return convert(data) ?? new CelError(`invalid data, expected ${type.name}`);
   };
 }
+
+const usualKinds: Readonly<Partial<Record<Type["kind"], string>>> = {
+  string: "string",
+  bool: "boolean",
+  int: "number",
+};
 
 function converterByKind(type: Type): (data: unknown) => Value | undefined {
   switch (type.kind) {

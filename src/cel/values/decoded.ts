@@ -27,9 +27,9 @@ class Decoded {
 }
 
 /** Listing a key takes as long as decoding so many characters. */
-const keyWork = 20;
+const keyWork = 190;
 /** The same for a list that is known. */
-const listWork = 100;
+const listWork = 200;
 const manyKeys = 50;
 
 export const decoded = new Decoded();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { atOnce, inSlices, inTurns, type Steps } from "./turns.ts";
+import { atOnce, inSlices, inTurns, type Steps, soonOrInSlices } from "./turns.ts";
 
 test("steps run at once, or with a pause after each", async () => {
   const seen: string[] = [];
@@ -18,21 +18,31 @@ test("steps run at once, or with a pause after each", async () => {
   assert.deepEqual(seen, ["one", "two", "one", "pause", "two", "pause"]);
 });
 
-test("inSlices() lets other work run while there are steps left, and returns their result", async () => {
-  let isOver = false;
-  let others = 0;
-  const count = (): void => {
-    others++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
-  const busyMs = 20;
+for (const [name, run] of Object.entries({ inSlices, soonOrInSlices })) {
+  test(`${name}() lets other work run while there are steps left, and returns their result`, async () => {
+    let isOver = false;
+    let others = 0;
+    const count = (): void => {
+      others++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const busyMs = 20;
+    const work = function* (): Steps<string> {
+      const until = performance.now() + busyMs;
+      while (performance.now() < until) yield;
+      return "done";
+    };
+    assert.equal(await run(work()), "done");
+    isOver = true;
+    assert(others > 0);
+  });
+}
+
+test("soonOrInSlices() returns at once what takes no time", () => {
   const work = function* (): Steps<string> {
-    const until = performance.now() + busyMs;
-    while (performance.now() < until) yield;
+    yield;
     return "done";
   };
-  assert.equal(await inSlices(work()), "done");
-  isOver = true;
-  assert(others > 0);
+  assert.equal(soonOrInSlices(work()), "done");
 });

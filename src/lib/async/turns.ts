@@ -35,6 +35,16 @@ export async function inSlices<R>(steps: Steps<R>): Promise<R> {
   }
 }
 
+/** Runs the steps at once if they fit into a turn; otherwise the rest is run in slices. */
+export function soonOrInSlices<R>(steps: Steps<R>): R | Promise<R> {
+  const until = realFineNow() + turnMs;
+  do {
+    const { done, value } = steps.next();
+    if (done) return value;
+  } while (realFineNow() < until);
+  return nextTurn().then(() => inSlices(steps));
+}
+
 /** How long one turn may take before the event loop continues. */
 const turnMs = 4;
 

@@ -126,10 +126,15 @@ export function parameterJson(parameter: Parameter, flavor: Flavor, shared: Shar
 
 /** A reference to a parameter; its name ends in a hash, because parameters of different operations have the same name. */
 export function sharedJson(parameter: Json & { readonly name: string }, shared: SharedParameters): Json {
-  const hash = createHash("sha256").update(JSON.stringify(parameter)).digest("base64url").slice(0, 8);
-  const key = `${parameter.name}-${hash}`;
+  const text = JSON.stringify(parameter);
+  const key = keys.get(text) ?? `${parameter.name}-${hashOf(text)}`;
+  keys.set(text, key);
   shared.set(key, parameter);
   return { $ref: `#/parameters/${key}` };
 }
+
+/** There are few, and thousands of operations use them. */
+const keys = new Map<string, string>();
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 8);
 
 export const byName = (a: Parameter, b: Parameter): number => (a.name < b.name ? -1 : Number(a.name > b.name));

@@ -30,8 +30,7 @@ export function* openApiV3(
   const served = resources.filter(({ group, version }) => (group ? `${group}/${version}` : version) === groupVersion);
   const definitions = new Definitions("v3", commonTypes(served, options));
   yield* define(served, definitions);
-  const paths = served.flatMap((resource) => pathsOf(resource, definitions, new Map()));
-  yield;
+  const paths = yield* pathsInSteps(served, definitions, () => new Map());
   return documentV3([...versionRoots(served, definitions), ...paths], definitions, options);
 }
 
@@ -57,18 +56,35 @@ export function* openApiV2(resources: readonly OpenApiResource[], options: OpenA
   const definitions = new Definitions("v2", commonTypes(resources, options));
   yield* define(resources, definitions);
   const shared: SharedParameters = new Map();
-  const paths = resources.flatMap((resource) => pathsOf(resource, definitions, shared));
+  const paths = yield* pathsInSteps(resources, definitions, () => shared);
   const roots = rootsOf(resources).map((root) => rootPath(root, definitions));
+  yield;
+  const versions = versionRoots(resources, definitions);
+  yield;
+  const allPaths = sorted([...roots, ...versions, ...paths]);
   yield;
   return {
     swagger: "2.0",
     info: infoOf(options),
-    paths: sorted([...roots, ...versionRoots(resources, definitions), ...paths]),
+    paths: allPaths,
     definitions: definitions.toJson(),
     parameters: sorted([...shared]),
     securityDefinitions: { BearerToken: securityScheme },
     security: [{ BearerToken: [] }],
   };
+}
+
+function* pathsInSteps(
+  resources: readonly OpenApiResource[],
+  definitions: Definitions,
+  sharedFor: () => SharedParameters,
+): Steps<(readonly [string, Json])[]> {
+  const paths: (readonly [string, Json])[] = [];
+  for (const resource of resources) {
+    paths.push(...pathsOf(resource, definitions, sharedFor()));
+    yield;
+  }
+  return paths;
 }
 
 const infoOf = ({ version = "unversioned" }: OpenApiOptions): Json => ({

@@ -20,7 +20,7 @@ import {
   type StoredAs,
   type Subresource,
 } from "#api/resource.ts";
-import { inSlices } from "#lib/async/turns.ts";
+import { inSlices, type Steps } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { decode } from "#schema/json/decode.ts";
 import { TooManyValues } from "#schema/json/decode-error.ts";
@@ -184,16 +184,16 @@ export class CustomResource implements Resource {
     return this.#preparing;
   }
 
-  validateCreate(at: Cursor<ApiObject>): void {
-    validateCustom(this, this.#loaded.json, at, undefined);
+  validateCreate(at: Cursor<ApiObject>): Steps<void> | undefined {
+    return validateCustom(this, this.#loaded.json, at, undefined);
   }
 
-  validateUpdate(at: Cursor<ApiObject>, old: ApiObject): void {
-    validateCustom(this, this.#loaded.json, at, old);
+  validateUpdate(at: Cursor<ApiObject>, old: ApiObject): Steps<void> | undefined {
+    return validateCustom(this, this.#loaded.json, at, old);
   }
 
-  validateStatusUpdate(at: Cursor<ApiObject>, old: ApiObject): void {
-    validateCustomStatus(this, this.#loaded.json, at, old);
+  validateStatusUpdate(at: Cursor<ApiObject>, old: ApiObject): Steps<void> | undefined {
+    return validateCustomStatus(this, this.#loaded.json, at, old);
   }
 
   warnings(at: Cursor<ApiObject>, old: ApiObject | undefined): void {

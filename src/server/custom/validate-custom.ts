@@ -1,6 +1,7 @@
 import { type Cursor } from "#api/cursor.ts";
 import { qualifiedName } from "#api/meta/names.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { type FieldError, invalidValue } from "#schema/field-error.ts";
 import { type JsonSchema, memberOf } from "#schema/json-schema.ts";
 import { checkLists } from "#schema/structural/check-lists.ts";
@@ -11,13 +12,13 @@ import { validateEmbedded } from "./validate-embedded.ts";
 
 type Part = Pick<Resource, "subresources">;
 
-/** The faults of a custom resource, by its own schema. */
+/** The faults of a custom resource, by its own schema. Its rules come last and in steps. */
 export function validateCustom(
   resource: Part,
   json: JsonSchema,
   at: Cursor<ApiObject>,
   old: ApiObject | undefined,
-): void {
+): Steps<void> | undefined {
   const { value } = at;
   const faults = checkValue(json, value, { previous: old && { value: old } });
   addAll(at, faults);
@@ -25,7 +26,7 @@ export function validateCustom(
   validateEmbedded(at, json);
   // A list that had twins before may keep them.
   if (!old || checkLists(json, old).length === 0) addAll(at, checkLists(json, value));
-  validateRules(at, json, { faults, old });
+  return validateRules(at, json, { faults, old });
 }
 
 const blocking: ReadonlySet<string> = new Set([
@@ -41,16 +42,26 @@ function validateRules(
   at: Cursor<ApiObject>,
   json: JsonSchema,
   { faults, old }: { readonly faults: readonly FieldError[]; readonly old: ApiObject | undefined },
-): void {
-  if (!hasRules(json)) return;
-  if (!faults.some(({ reason }) => blocking.has(reason))) return addAll(at, checkRules(json, at.value, old));
+): Steps<void> | undefined {
+  if (!hasRules(json)) return undefined;
+  if (!faults.some(({ reason }) => blocking.has(reason))) return addBroken(at, checkRules(json, at.value, old));
   const why =
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
   at.add(() => invalidValue("<nil>", null, why));
+  return undefined;
+}
+
+function* addBroken(at: Cursor, checking: Steps<FieldError[]>): Steps<void> {
+  addAll(at, yield* checking);
 }
 
 /** The same for a change of the status alone. */
-export function validateCustomStatus(resource: Part, json: JsonSchema, at: Cursor<ApiObject>, old: ApiObject): void {
+export function validateCustomStatus(
+  resource: Part,
+  json: JsonSchema,
+  at: Cursor<ApiObject>,
+  old: ApiObject,
+): Steps<void> | undefined {
   const { status } = at.value as { status?: unknown };
   const schema = memberOf(json, "status");
   const before = (old as { status?: unknown }).status;
@@ -59,7 +70,7 @@ export function validateCustomStatus(resource: Part, json: JsonSchema, at: Curso
   addAll(at, faults, "status");
   validateScale(resource, at, { spec: false });
   if (checkLists(json, old).length === 0) addAll(at, checkLists(json, at.value));
-  validateRules(at, json, { faults, old });
+  return validateRules(at, json, { faults, old });
 }
 
 function addAll(at: Cursor, faults: readonly FieldError[], prefix = ""): void {

@@ -3,6 +3,7 @@ import { describeNames } from "#cel/describe-names.ts";
 import { valueFor } from "#cel/values/data.ts";
 import { noValue, OptionalValue, type Value } from "#cel/values/value.ts";
 import { perCallLimit } from "#cel-kubernetes/environment.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import {
@@ -20,10 +21,16 @@ import { because } from "#server/refusal.ts";
 import { type CompiledRule, type CompiledRules, rulesOf } from "./compile-rules.ts";
 import { hasRules } from "./has-rules.ts";
 
-/** Every rule of the schema that a value breaks. `old` is the value before the change; undefined for a new one. */
-export function checkRules(schema: JsonSchema, value: unknown, old?: unknown): FieldError[] {
+/**
+ * Every rule of the schema that a value breaks. `old` is the value before the change; undefined for a new one. All rules of an
+ * object may cost ten times as much as one, so there are steps between them.
+ */
+export function* checkRules(schema: JsonSchema, value: unknown, old?: unknown): Steps<FieldError[]> {
   const check = new RuleCheck();
-  check.node({ schema, value, old, path: "", isResource: true, isSame: () => false, isUpdate: old !== undefined });
+  const places: Place[] = [];
+  const whole = { schema, value, old, path: "", isResource: true, isSame: () => false, isUpdate: old !== undefined };
+  findPlaces(places, whole);
+  for (const place of places) yield* check.run(place);
   return check.faults;
 }
 
@@ -44,66 +51,72 @@ type Json = Readonly<Record<string, unknown>>;
 const objectBudget = 10_000_000;
 /** The same for work that costs do not see, such as patterns. Upstream has no such limit. */
 const objectWork = 1_000_000;
+/** Cost and work of about a millisecond. */
+const longStep = 100_000;
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/** One walk through an object: all its rules share a budget. */
+/** Adds every value that has rules, from the outside in. */
+function findPlaces(places: Place[], place: Place): void {
+  const { schema, value } = place;
+  if (value === null || value === undefined || !hasRules(schema)) return;
+  if (schema["x-kubernetes-validations"]?.length) places.push(place);
+  if (Array.isArray(value)) findInItems(places, place, value);
+  else if (typeof value === "object") findInMembers(places, place, value as Json);
+}
+
+function findInItems(places: Place[], place: Place, list: readonly unknown[]): void {
+  const items = itemsOf(place.schema);
+  if (!items) return;
+  const before = Array.isArray(place.old) ? { value: place.old } : undefined;
+  for (const [index, value] of list.entries()) {
+    const previous = before && previousItem(place.schema, before, value);
+    findPlaces(places, innerPlace(place, items, { value, previous, path: `${place.path}[${index}]` }));
+  }
+}
+
+function findInMembers(places: Place[], place: Place, object: Json): void {
+  const { properties = {}, additionalProperties } = place.schema;
+  const old = isObject(place.old) ? place.old : undefined;
+  for (const [name, value] of Object.entries(object)) {
+    const isField = Object.hasOwn(properties, name);
+    const schema = isField ? properties[name] : additionalProperties;
+    if (typeof schema !== "object") continue;
+    const previous = old && Object.hasOwn(old, name) ? { value: old[name] } : undefined;
+    const path = isField ? joined(place.path, name) : `${place.path}[${name}]`;
+    findPlaces(places, innerPlace(place, schema, { value, previous, path }));
+  }
+}
+
+function innerPlace(
+  place: Place,
+  schema: JsonSchema,
+  { value, previous, path }: { value: unknown; previous: { readonly value: unknown } | undefined; path: string },
+): Place {
+  const isResource = schema["x-kubernetes-embedded-resource"] === true;
+  const isSame = previous && place.isUpdate ? () => equal(previous.value, value) : place.isSame;
+  return { ...place, schema, value, old: previous?.value, path, isResource, isSame };
+}
+
+/** One check of an object: all its rules share a budget. */
 class RuleCheck {
   readonly faults: FieldError[] = [];
   #budget = objectBudget;
   #work = objectWork;
   #isOver = false;
+  #sinceStep = 0;
 
-  node(place: Place): void {
-    const { schema, value } = place;
-    if (this.#isOver || value === null || value === undefined || !hasRules(schema)) return;
-    const own = schema["x-kubernetes-validations"] ?? [];
-    if (own.length > 0) this.#run(place);
-    if (Array.isArray(value)) this.#items(place, value);
-    else if (typeof value === "object") this.#members(place, value as Json);
-  }
-
-  #items(place: Place, list: readonly unknown[]): void {
-    const items = itemsOf(place.schema);
-    if (!items) return;
-    const before = Array.isArray(place.old) ? { value: place.old } : undefined;
-    for (const [index, value] of list.entries()) {
-      const previous = before && previousItem(place.schema, before, value);
-      this.node(this.#inner(place, items, { value, previous, path: `${place.path}[${index}]` }));
-    }
-  }
-
-  #members(place: Place, object: Json): void {
-    const { properties = {}, additionalProperties } = place.schema;
-    const old = isObject(place.old) ? place.old : undefined;
-    for (const [name, value] of Object.entries(object)) {
-      const isField = Object.hasOwn(properties, name);
-      const schema = isField ? properties[name] : additionalProperties;
-      if (typeof schema !== "object") continue;
-      const previous = old && Object.hasOwn(old, name) ? { value: old[name] } : undefined;
-      const path = isField ? joined(place.path, name) : `${place.path}[${name}]`;
-      this.node(this.#inner(place, schema, { value, previous, path }));
-    }
-  }
-
-  #inner(
-    place: Place,
-    schema: JsonSchema,
-    { value, previous, path }: { value: unknown; previous: { readonly value: unknown } | undefined; path: string },
-  ): Place {
-    const isResource = schema["x-kubernetes-embedded-resource"] === true;
-    const isSame = previous && place.isUpdate ? () => equal(previous.value, value) : place.isSame;
-    return { ...place, schema, value, old: previous?.value, path, isResource, isSame };
-  }
-
-  #run(place: Place): void {
-    const { schema, value, old, isResource } = place;
-    const compiled = rulesOf(schema, isResource);
+  *run(place: Place): Steps<void> {
+    if (this.#isOver) return;
+    const compiled = rulesOf(place.schema, place.isResource);
     if (compiled === "no type") return;
     if (this.#budget <= 0) return this.#stop(place, outOfBudget);
-    const variables = variablesOf(compiled, value, old);
+    const variables = variablesOf(compiled, place.value, place.old);
     for (const rule of compiled.rules) {
       if (this.#isOver || this.faults.length >= maxFaults) return;
       this.#runRule(place, rule, variables);
+      if (this.#sinceStep < longStep) continue;
+      this.#sinceStep = 0;
+      yield;
     }
   }
 
@@ -130,6 +143,7 @@ class RuleCheck {
   /** Whether there was enough left for it. An evaluation that was stopped is reported as such, and is the last one. */
   #pay(outcome: Outcome): boolean {
     const isStopped = outcome.error !== undefined && outcome.isOverBudget;
+    this.#sinceStep += outcome.cost + outcome.work;
     this.#budget -= outcome.cost;
     if (!isStopped) this.#work -= outcome.work;
     return this.#budget >= 0 && this.#work >= 0;

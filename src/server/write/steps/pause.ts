@@ -1,4 +1,4 @@
-import { atOnce, inTurns, nextTurn, type Steps } from "#lib/async/turns.ts";
+import { inTurns, nextTurn, type Steps, soonOrInSlices } from "#lib/async/turns.ts";
 import { longBytes } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Write } from "../write.ts";
@@ -15,6 +15,6 @@ export function isLong({ context }: Pick<Write, "context">, current?: EncodedObj
   return sent >= longBytes || (current !== undefined && current.storedBytes >= longBytes);
 }
 
-/** Runs the steps at once, or with pauses between them if what was sent or what is stored is long. */
+/** Runs the steps with pauses between them if what was sent or what is stored is long, and otherwise when they take long. */
 export const runSteps = <R>(steps: Steps<R>, write: Pick<Write, "context">, current?: EncodedObject): R | Promise<R> =>
-  isLong(write, current) ? inTurns(steps) : atOnce(steps);
+  isLong(write, current) ? inTurns(steps) : soonOrInSlices(steps);
