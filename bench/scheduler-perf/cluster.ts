@@ -4,20 +4,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type TempDir, tempDir } from "../boot.ts";
 import { Connections, json } from "../lib/connections.ts";
 import { inFlight } from "../lib/in-flight.ts";
-import { lease } from "../lib/objects.ts";
 import { type ServerProcess, startServer } from "../lib/server-process.ts";
 import { type Usage, usageOf } from "../lib/usage.ts";
 import { revisionOf } from "../load/scenario.ts";
-import { csiNodeOf, type NodeParts, nodeOf, type PodParts, podOf } from "./objects.ts";
+import { type PodParts, podOf } from "./objects.ts";
 
 const width = 64;
 const connectionCount = 8;
+/** A server is at rest when it uses less than this share of a core for so long. */
+const restMs = 200;
+const restShare = 0.2;
 
 /** What some pods took. */
 export interface Taken {
   readonly pods: number;
   readonly seconds: number;
-  /** CPU time of the server. */
+  /** CPU time of the server, with what it does for them later. */
   readonly cpuMs: number;
 }
 
@@ -44,7 +46,9 @@ export class PerfCluster implements AsyncDisposable {
   static async start(dir: TempDir = tempDir()): Promise<PerfCluster> {
     const config = path.join(dir.path, "scheduler.json");
     writeFileSync(config, JSON.stringify(configuration));
-    const flags = ["--scheduler-config", config, "--no-trace"];
+    // Nobody reports for the nodes, so nobody may look after them.
+    const controllers = ["--controllers", "*,-node-lifecycle-controller"];
+    const flags = ["--scheduler-config", config, "--no-trace", ...controllers];
     return new PerfCluster(await startServer(dir.path, flags), dir);
   }
 
@@ -70,25 +74,6 @@ export class PerfCluster implements AsyncDisposable {
     await this.#until(`/api/v1/namespaces/${name}/serviceaccounts/default`);
   }
 
-  /** Nodes report once that they are ready, which lasts for the whole bench. */
-  async makeNodes(count: number, partsOf: (n: number) => NodeParts = () => ({})): Promise<void> {
-    const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
-    const now = new Date(Date.now() + 3_600_000);
-    await inFlight({ count, width }, async (n) => {
-      const name = `node-${n}`;
-      const parts = partsOf(n);
-      await this.create(leases, lease(name, now));
-      await this.create("/api/v1/nodes", nodeOf(name, parts, now));
-      await this.#connections.call({
-        method: "PATCH",
-        path: `/api/v1/nodes/${name}`,
-        body: json({ spec: { taints: null } }),
-        type: "application/strategic-merge-patch+json",
-      });
-      if (parts.volumes) await this.create("/apis/storage.k8s.io/v1/csinodes", csiNodeOf(name, parts.volumes));
-    });
-  }
-
   /** Creates pods, and waits until each has its node. */
   async place(namespace: string, count: number, partsOf: (n: number) => PodParts): Promise<Taken> {
     const pods = `/api/v1/namespaces/${namespace}/pods`;
@@ -101,6 +86,26 @@ export class PerfCluster implements AsyncDisposable {
     );
     await bound.reach(count);
     return { pods: count, seconds: (performance.now() - start) / 1000, cpuMs: this.usage.cpuMs - cpuMs };
+  }
+
+  /**
+   * Events about pods are written when the server finds the time. Waits for them, so that the next measurement is not disturbed, and
+   * counts the CPU time.
+   */
+  async withRest(place: () => Promise<Taken>): Promise<Taken> {
+    const before = this.usage.cpuMs;
+    const taken = await place();
+    return { ...taken, cpuMs: (await this.rest()) - before };
+  }
+
+  /** Waits until the server has nothing to do, and returns the CPU time that it has used. */
+  async rest(): Promise<number> {
+    for (let last = this.usage.cpuMs; ; ) {
+      await sleep(restMs);
+      const { cpuMs } = this.usage;
+      if (cpuMs - last < restMs * restShare) return cpuMs;
+      last = cpuMs;
+    }
   }
 
   /** Waits until a controller has bound all claims to their volumes. */

@@ -1,4 +1,6 @@
+import { tempDir } from "../boot.ts";
 import { noTime, PerfCluster, sumOf, type Taken } from "./cluster.ts";
+import { fillCluster } from "./fill-cluster.ts";
 import { claimTemplateOf, deviceClass, podOf, sliceOf, volumeOf } from "./objects.ts";
 import { type Workload } from "./workloads.ts";
 
@@ -23,29 +25,31 @@ const floorPods = 1500;
 const devicesPerNode = 10;
 
 export async function measureWorkload(workload: Workload, sizes: Sizes): Promise<Result> {
-  await using cluster = await PerfCluster.start();
   const nodes = workload.nodes ?? sizes.nodes;
+  const dir = tempDir();
+  await fillCluster(dir.path, { nodes, ...(workload.nodeOf ? { nodeOf: workload.nodeOf } : {}) });
+  await using cluster = await PerfCluster.start(dir);
   await prepare(cluster, workload, nodes, sizes.divisor);
   await placeInitial(cluster, workload, sizes.divisor);
+  await cluster.rest();
   let taken = noTime;
   let floor = noTime;
   const each = Math.ceil(workload.measured / sizes.divisor / rounds);
   for (let round = 0; round < rounds; round++) {
     floor = sumOf(floor, await measureFloor(cluster, workload, round));
-    taken = sumOf(taken, await measureRound(cluster, workload, { round, each }));
+    taken = sumOf(taken, await cluster.withRest(() => measureRound(cluster, workload, { round, each })));
   }
   floor = sumOf(floor, await measureFloor(cluster, workload, rounds));
   return { workload, nodes, taken, floor, residentMiB: cluster.usage.residentMiB };
 }
 
 async function prepare(cluster: PerfCluster, workload: Workload, nodes: number, divisor: number): Promise<void> {
-  const { extra, namespaces = 1, namespaceLabels, nodeOf, initial, measured } = workload;
+  const { extra, namespaces = 1, namespaceLabels, initial, measured } = workload;
   await cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses", priorityClass);
   for (let n = 0; n < namespaces; n++) await cluster.makeNamespace(`sched-${n}`, namespaceLabels);
   await cluster.makeNamespace("measured", namespaceLabels);
   await cluster.makeNamespace("floor");
   await cluster.makeNamespace("churn");
-  await cluster.makeNodes(nodes, nodeOf);
   if (extra === "devices") await prepareDevices(cluster, nodes);
   if (extra !== "volumes") return;
   await prepareVolumes(cluster, "sched-0", Math.ceil(initial / divisor));

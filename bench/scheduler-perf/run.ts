@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { fillCompileCache } from "../lib/server-process.ts";
+import { sizes as clusterSizes, measureGrowth, renderGrowth } from "./growth.ts";
 import { measureWorkload, type Result } from "./measure.ts";
 import { renderResults } from "./report.ts";
 import { workloads } from "./workloads.ts";
@@ -15,9 +16,11 @@ export async function runSchedulerPerf(args: readonly string[]): Promise<void> {
       only: { type: "string", default: workloads.map(({ name }) => name).join(",") },
       nodes: { type: "string", default: "5000" },
       divisor: { type: "string", default: "1" },
+      growth: { type: "boolean", default: false },
     },
   });
   await fillCompileCache();
+  if (flags.growth) return await runGrowth();
   const wanted = flags.only.split(",");
   const sizes = { nodes: Number(flags.nodes), divisor: Number(flags.divisor) };
   const results: Result[] = [];
@@ -27,4 +30,14 @@ export async function runSchedulerPerf(args: readonly string[]): Promise<void> {
     results.push(result);
   }
   process.stdout.write(`\n${renderResults(results)}`);
+}
+
+/** `--growth`: what a pod costs in small and large clusters. */
+async function runGrowth(): Promise<void> {
+  const grown: Awaited<ReturnType<typeof measureGrowth>>[] = [];
+  for (const size of clusterSizes) {
+    grown.push(await measureGrowth(size));
+    process.stdout.write(renderGrowth(grown.slice(-1)));
+  }
+  process.stdout.write(`\n${renderGrowth(grown)}`);
 }
