@@ -182,3 +182,24 @@ test("a longer queue is written more concurrently, and the events of each object
       .map(({ reason }) => reason);
   for (const name of ["w0", "w500", "w999"]) assert.deepEqual(reasonsOf(name), ["First", "Second"]);
 });
+
+test("events wait for more urgent work, but not for long", async () => {
+  const clock = createVirtualClock();
+  const api = await openFaultyApi(clock);
+  let isBusy = true;
+  await using recorder = createEventRecorder(api.client, { component: "c", clock, isBusy: () => isBusy });
+  const count = async () => (await api.client.list(Event)).items.length;
+
+  recorder.event(about("a"), "Normal", "Turned", "turned left");
+  await clock.advance(4000);
+  assert.equal(await count(), 0);
+  await clock.advance(2000);
+  assert.equal(await count(), 1);
+
+  recorder.event(about("b"), "Normal", "Turned", "turned left");
+  await clock.advance(100);
+  assert.equal(await count(), 1);
+  isBusy = false;
+  await clock.advance(100);
+  assert.equal(await count(), 2);
+});

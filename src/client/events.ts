@@ -22,6 +22,8 @@ export interface EventRecorderOptions {
   readonly host?: string;
   readonly clock: Clock;
   readonly log?: Log;
+  /** Whether there is more urgent work now. Events then wait for a few seconds. */
+  isBusy?(): boolean;
 }
 
 /** Refers to an object, which may lack its kind, or to a part of it. */
@@ -44,6 +46,9 @@ const refillMs = 300_000;
 const rememberedKeys = 4096;
 /** Upstream's limit for the note of an event. */
 const maxMessageBytes = 1024;
+/** How long an event waits for more urgent work, and how often that is looked at. */
+const maxUrgentMs = 5000;
+const urgentMs = 50;
 const maxTries = 12;
 /** How many names are tried for an event. */
 const maxNames = 20;
@@ -139,8 +144,19 @@ class Recorder implements EventRecorder {
   async #writeAll(): Promise<void> {
     // Deferred, so that the caller's own work comes first.
     await Promise.resolve();
-    while (this.#waiting.length > 0) await Promise.all(this.#nextBatch().map((sighting) => this.#writeOne(sighting)));
+    while (this.#waiting.length > 0) {
+      await this.#untilFree();
+      await Promise.all(this.#nextBatch().map((sighting) => this.#writeOne(sighting)));
+    }
     this.#writing = undefined;
+  }
+
+  async #untilFree(): Promise<void> {
+    const { clock, isBusy } = this.#options;
+    const { signal } = this.#stop;
+    while (isBusy?.() && !signal.aborted && clock.now() - (this.#waiting[0]?.atMs ?? 0) < maxUrgentMs) {
+      await clock.sleep(urgentMs, signal).catch(() => undefined);
+    }
   }
 
   /** The next few events, at most one per object, so that those of one object are written in order. */

@@ -89,6 +89,11 @@ export class SchedulingQueue {
     return sizes;
   }
 
+  /** Whether a pod could be tried now. */
+  get hasActive(): boolean {
+    return this.#peek(this.#active, "active") !== undefined;
+  }
+
   /** The place of a pod, to explain why it is not scheduled. */
   placeOf(key: string): Place | undefined {
     return this.#known.get(key)?.place;

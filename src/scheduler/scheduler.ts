@@ -38,8 +38,9 @@ import { Snapshot, sameForScheduling } from "./snapshot.ts";
 export async function runScheduler(deps: SchedulerDeps, signal: AbortSignal): Promise<void> {
   await using recorders = new AsyncDisposableStack();
   const { client, clock, log } = deps;
-  const eventsOf = (component: string) => recorders.use(createEventRecorder(client, { component, clock, log }));
-  const scheduler = new Scheduler({ ...deps, eventsOf }, signal);
+  const isBusy = (): boolean => scheduler.isBusy;
+  const eventsOf = (component: string) => recorders.use(createEventRecorder(client, { component, clock, log, isBusy }));
+  const scheduler: Scheduler = new Scheduler({ ...deps, eventsOf }, signal);
   await deps.informers.synced(signal);
   await scheduler.run();
 }
@@ -74,6 +75,11 @@ class Scheduler {
     this.#verdicts.whereIs = (key) => whereIs(key, { queue: this.#queue, gated: this.#gated, waiting: this.#waiting });
     this.#waiting = new WaitingPods(deps.clock);
     this.#writes = new Writes(deps.log, signal);
+  }
+
+  /** Whether many pods are being placed now. */
+  get isBusy(): boolean {
+    return this.#queue.hasActive || this.#writes.isCrowded;
   }
 
   async run(): Promise<void> {

@@ -31,6 +31,11 @@ export class Writes {
     this.#running.add(running);
   }
 
+  /** Whether others run beside the one that asks. */
+  get isCrowded(): boolean {
+    return this.#running.size - this.#aside.size > 1;
+  }
+
   /** Resolves when another one may start. */
   async room(): Promise<void> {
     while (this.#running.size - this.#aside.size >= maxWriting)
