@@ -8,6 +8,7 @@ import { type DynamicResourcesDeps, dynamicResources } from "./plugins/dynamic-r
 import { imageLocality } from "./plugins/image-locality.ts";
 import { interPodAffinity } from "./plugins/inter-pod-affinity/inter-pod-affinity.ts";
 import { nodeAffinity } from "./plugins/node-affinity.ts";
+import { nodeDeclaredFeatures } from "./plugins/node-declared-features/node-declared-features.ts";
 import { nodeName } from "./plugins/node-name.ts";
 import { nodePorts } from "./plugins/node-ports.ts";
 import { nodeResourcesBalancedAllocation } from "./plugins/node-resources-balanced-allocation.ts";
@@ -47,6 +48,7 @@ export const defaultPlugins = (deps: PluginDeps, args: PluginArgs = {}): readonl
   nodeResourcesBalancedAllocation(args.NodeResourcesBalancedAllocation),
   imageLocality,
   defaultBinder(deps.client),
+  nodeDeclaredFeatures,
 ];
 
 /** The default scheduler. */

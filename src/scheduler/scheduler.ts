@@ -388,13 +388,12 @@ class Scheduler {
     message: string,
     outcome: Outcome | undefined,
   ): Promise<void> {
-    const nominate = outcome?.nominate;
-    const what = { pod, reason: "Unschedulable", message, nominate, signal: this.#signal };
+    const what = { pod, reason: "Unschedulable", message, nominate: outcome?.nominate, signal: this.#signal };
     await reportNotScheduled({ ...this.#deps, events }, what);
     await outcome?.run(this.#signal);
   }
 
-  async #report({ events }: Lane, pod: Pod, reason: string, message: string): Promise<void> {
-    await reportNotScheduled({ ...this.#deps, events }, { pod, reason, message, signal: this.#signal });
+  #report({ events }: Lane, pod: Pod, reason: string, message: string): Promise<void> {
+    return reportNotScheduled({ ...this.#deps, events }, { pod, reason, message, signal: this.#signal });
   }
 }

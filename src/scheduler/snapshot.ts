@@ -287,6 +287,7 @@ export function sameForScheduling(a: Node, b: Node): boolean {
     equal(a.spec, b.spec) &&
     equal(a.status?.allocatable, b.status?.allocatable) &&
     equal(a.status?.images, b.status?.images) &&
+    equal(a.status?.declaredFeatures, b.status?.declaredFeatures) &&
     equal(conditionsOf(a), conditionsOf(b))
   );
 }

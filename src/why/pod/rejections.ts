@@ -31,6 +31,8 @@ export function causeOf({ plugin, reasons }: NodeRejection): Cause {
       return has("the pod's host port already in use");
     case "NodeUnschedulable":
       return is("cordoned");
+    case "NodeDeclaredFeatures":
+      return has("no support for a feature that the pod needs");
     case "VolumeBinding":
     case "VolumeZone":
       if (reasons.some((reason) => reason.includes("enough free storage")))
@@ -177,6 +179,8 @@ function gateAdvice(facts: PodFacts, { node, plugin, reasons }: NodeRejection): 
       return ["Delete the pod that uses the volume: only one pod at a time may."];
     case "NodeUnschedulable":
       return [`Allow pods on ${node} again: \`kubectl uncordon ${node}\`.`];
+    case "NodeDeclaredFeatures":
+      return ["Look at what nodes can do in `status.declaredFeatures`: the pod needs more than that."];
     case "DynamicResources":
       return [
         "Compare what the claims ask for with the devices that drivers report and other claims have: `kubectl get resourceclaims,resourceslices -A -o yaml`.",
