@@ -6,6 +6,8 @@ import { type Snapshot } from "./snapshot.ts";
 /** What plugins say about one pod's nodes in comparison with others. */
 export interface Across {
   filter(slot: number): PluginRejection | undefined;
+  /** If it scores no nodes: the only ones that it may reject. */
+  readonly only?: readonly number[] | undefined;
   /** Adds the weighted scores of these nodes to their totals. */
   addScores(slots: Int32Array, totals: Float64Array): void;
   /** The same, by plugin. */

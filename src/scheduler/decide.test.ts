@@ -6,6 +6,7 @@ import { Random } from "#testing/arbitrary.ts";
 import { asking, makeNode, makePod, podKey, roomy, snapshotOf, testProfile } from "#testing/scheduling.ts";
 import { Decider, type Decision } from "./decide.ts";
 import { type Profile, rejectFinally, type SchedulerPlugin } from "./framework.ts";
+import { Nominations } from "./preemption/nominations.ts";
 import { type Snapshot } from "./snapshot.ts";
 
 const profile = testProfile();
@@ -127,6 +128,29 @@ test("a decider refuses a pod with contradictory constraints before it evaluates
     assert.equal(decision.message, `0/2 nodes are available: ${message}.`);
     assert.deepEqual(decision.rejectedBy, new Set(rejectedBy));
   }
+});
+
+test("a decider leaves room for more important pods that wait for it, on however many of the best nodes", () => {
+  const big = { ...roomy, cpu: "8" };
+  const nodes = Array.from({ length: 50 }, (_, n) =>
+    makeNode(`n${n}`, { status: { allocatable: n < 40 ? big : roomy } }),
+  );
+  const nominations = new Nominations();
+  const decider = new Decider(profile, snapshotOf(nodes), alwaysFirst, nominations);
+  const rival = (n: number) => makePod(`rival-${n}`, { priority: 10, containers: [asking({ cpu: "8" })] });
+  const pod = makePod("p", { containers: [asking({ cpu: "1" })] });
+
+  for (let n = 0; n < 39; n++) nominations.set(`default/rival-${n}`, rival(n), `n${n}`);
+  assert.equal(decider.decide(pod).node, "n39");
+  nominations.set("default/rival-39", rival(39), "n39");
+  assert.equal(decider.decide(pod).node, "n40");
+  for (let n = 40; n < 50; n++) nominations.set(`default/rival-${n}`, rival(n), `n${n}`);
+  const refused = decider.decide(pod);
+  assert.equal(refused.node, undefined);
+  assert.match("message" in refused ? refused.message : "", /50 Insufficient cpu/);
+
+  for (let n = 0; n < 50; n++) nominations.delete(`default/rival-${n}`);
+  assert.equal(decider.decide(pod).node, "n0");
 });
 
 test("a decider chooses the nominated node if the pod fits there, although others score higher", () => {

@@ -132,8 +132,11 @@ export class Decider {
   #chooseIn(podClass: PodClass, across: Across | undefined): Choice | Rejections | undefined {
     const { nodes } = this.#snapshot;
     const enough = this.#profile.enoughOf?.(nodes.length) ?? nodes.length;
-    if (enough >= nodes.length)
-      return across ? podClass.chooseAcross(across, this.#random) : podClass.choose(this.#random);
+    if (enough >= nodes.length) {
+      if (!across) return podClass.choose(this.#random);
+      if (across.only) return podClass.chooseUnless(across, across.only, this.#random);
+      return podClass.chooseAcross(across, this.#random);
+    }
     const { choice, seen } = podClass.chooseSome(across, this.#random, { from: this.#nextNode, enough });
     this.#nextNode = (this.#nextNode + seen) % nodes.length;
     return choice;

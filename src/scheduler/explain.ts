@@ -29,6 +29,11 @@ export function explainRejections(
   if (leftOut && leftOut.count > 0) {
     counts.set(`node(s) didn't satisfy plugin(s) [${leftOut.plugins.toSorted().join(" ")}]`, leftOut.count);
   }
+  return explainCounts(counts, total);
+}
+
+/** The same from reasons and for how many nodes they hold. */
+export function explainCounts(counts: ReadonlyMap<string, number>, total: number): string {
   const parts = Array.from(counts, ([reason, count]) => `${count} ${reason}`).sort();
   return explainRefusal(parts.join(", "), total);
 }

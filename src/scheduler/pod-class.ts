@@ -73,15 +73,39 @@ export class PodClass {
   chooseAcross(across: Across, random: Random): Choice | Rejections {
     const slots = new Int32Array(this.#feasible);
     let count = 0;
-    const rejections = new Map<string, PluginRejection>();
-    for (const info of this.#snapshot.nodes) {
-      const { slot } = info;
-      if ((this.#plain[slot] ?? -1) < 0) continue;
-      const rejection = across.filter(slot);
-      if (rejection) rejections.set(info.name, rejection);
-      else slots[count++] = slot;
+    const plain = this.#plain;
+    for (let slot = 0; slot < plain.length; slot++) {
+      if ((plain[slot] ?? -1) >= 0 && !across.filter(slot)) slots[count++] = slot;
     }
-    return this.#bestOf(slots.subarray(0, count), across, random) ?? rejections;
+    return this.#bestOf(slots.subarray(0, count), across, random) ?? this.#rejectedBy(across);
+  }
+
+  /** The same if `across` scores no nodes and rejects some of these at most. */
+  chooseUnless(across: Across, only: readonly number[], random: Random): Choice | Rejections {
+    if (!this.#isPlain) return this.chooseAcross(across, random);
+    const rejected = only
+      .map((slot) => ({ slot, score: this.#plain[slot] ?? -1 }))
+      .filter(({ slot, score }) => score >= 0 && across.filter(slot));
+    for (const { slot } of rejected) this.#set(slot, -1);
+    const choice = this.choose(random);
+    for (const { slot, score } of rejected) this.#set(slot, score);
+    return choice ?? this.#rejectedBy(across);
+  }
+
+  #set(slot: number, score: number): void {
+    this.#feasible += Number(score >= 0) - Number((this.#plain[slot] ?? -1) >= 0);
+    this.#plain[slot] = score;
+    this.#largest.touch(slot);
+  }
+
+  /** Why each node that is feasible otherwise is rejected. Asked only if there is no other. */
+  #rejectedBy(across: Across): Rejections {
+    const rejections = new Map<string, PluginRejection>();
+    for (const { slot, name } of this.#snapshot.nodes) {
+      const rejection = (this.#plain[slot] ?? -1) < 0 ? undefined : across.filter(slot);
+      if (rejection) rejections.set(name, rejection);
+    }
+    return rejections;
   }
 
   /** The best nodes and what each plugin gave them. Slower than a choice. */
@@ -152,12 +176,17 @@ export class PodClass {
   /** The best of the feasible nodes; among equal ones each with the same probability. */
   choose(random: Random): Choice | undefined {
     if (this.#feasible === 0) return undefined;
-    const isPlain = this.#nonZero.every((count) => count === 0);
+    const isPlain = this.#isPlain;
     const totals = isPlain ? this.#plain : this.#normalizedTotals();
     const slot = isPlain ? this.#largest.pick(totals, random) : largestAt(totals, random);
     const info = this.#snapshot.at(slot);
     const score = (totals[slot] ?? 0) + (isPlain ? this.#scoreOfZeros() : 0);
     return info && { info, score, feasible: this.#feasible };
+  }
+
+  /** Whether no plugin compares nodes, or finds no difference. */
+  get #isPlain(): boolean {
+    return this.#nonZero.every((count) => count === 0);
   }
 
   /** Why each node was rejected. Shared until one is evaluated again. */
@@ -203,15 +232,12 @@ export class PodClass {
 
   #judgeOne(pod: Pod, info: NodeInfo): void {
     const { slot } = info;
-    const plain = this.#plain;
     this.#lastRejections = undefined;
     this.#versions[slot] = info.version;
     const rejection = info.node ? this.#judge.filter(pod, info) : undefined;
     this.#rejections[slot] = rejection;
     const fits = info.node !== undefined && !rejection;
-    this.#feasible += (fits ? 1 : 0) - ((plain[slot] ?? -1) >= 0 ? 1 : 0);
-    plain[slot] = fits ? this.#judge.plainScore(pod, info) : -1;
-    this.#largest.touch(slot);
+    this.#set(slot, fits ? this.#judge.plainScore(pod, info) : -1);
     const { normalized } = this.#judge;
     for (let at = 0; at < normalized.length; at++) {
       const scorer = normalized[at];

@@ -18,11 +18,13 @@ export function besideRivals(deps: RivalDeps, pod: Pod, across: Across | undefin
   const key = keyOf(pod);
   const priority = priorityOf(pod);
   return {
+    only: across ? undefined : nominations.nodes().flatMap((name) => snapshot.get(name)?.slot ?? []),
     filter(slot) {
       const rejection = across?.filter(slot);
       const info = snapshot.at(slot);
-      const rivals = rejection || !info ? [] : nominations.rivals(info.name, key, priority);
-      if (!info || rivals.length === 0) return rejection;
+      if (rejection || !info || !nominations.isOn(info.name)) return rejection;
+      const rivals = nominations.rivals(info.name, key, priority);
+      if (rivals.length === 0) return undefined;
       using node = new WhatIf(plugins, snapshot, pod, info);
       for (const rival of rivals) node.add(rival.key, rival.pod);
       return node.rejection();

@@ -35,6 +35,16 @@ export class Nominations {
     return this.#nodeOf.get(key);
   }
 
+  /** The nodes for which pods wait. */
+  nodes(): string[] {
+    return [...this.#byNode.keys()];
+  }
+
+  /** Whether any pod waits for room on the node. */
+  isOn(node: string): boolean {
+    return this.#byNode.has(node);
+  }
+
   /** Other pods of at least this priority that wait for room on the node. */
   rivals(node: string, key: string, priority: number): Nominated[] {
     return this.#on(node).filter((other) => other.key !== key && priorityOf(other.pod) >= priority);

@@ -1,7 +1,7 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Steps } from "#lib/async/turns.ts";
 import { type Random } from "#lib/data/random.ts";
-import { explainRejections, type Rejections } from "../explain.ts";
+import { explainCounts, explainRejections, type Rejections } from "../explain.ts";
 import { type Rejection, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 import { type NodeInfo, type Snapshot } from "../snapshot.ts";
 import { type Budgets, splitByBudget } from "./budgets.ts";
@@ -65,7 +65,7 @@ export function* findCandidates(
   const { snapshot } = deps;
   if (!snapshot.hasPodsBelow(priorityOf(preemptor.pod))) return nobodyLower(snapshot, rejections);
   const possible = snapshot.nodes.filter(({ name }) => rejections.get(name)?.isFinal === false);
-  const reasons = new Map<string, Rejection>(snapshot.nodes.map(({ name }) => [name, notHelpful]));
+  const reasons = new Map<string, Rejection>();
   const { percentage, atLeast } = deps.limits ?? defaultLimits;
   const wanted = Math.max(Math.floor((possible.length * percentage) / 100), atLeast);
   const start = Math.floor(deps.random() * possible.length);
@@ -79,7 +79,18 @@ export function* findCandidates(
     yield;
   }
   if (candidates.length > 0) return { candidates };
-  return { node: undefined, message: explainRejections(reasons, reasons.size), keepsNomination: false };
+  return { node: undefined, message: explainNoVictims(reasons, snapshot.nodes.length), keepsNomination: false };
+}
+
+/** Why no pods can end on some nodes; on all others it would not help. */
+function explainNoVictims(reasons: ReadonlyMap<string, Rejection>, total: number): string {
+  const counts = new Map<string, number>();
+  const others = total - reasons.size;
+  if (others > 0) counts.set(notHelpful.reasons.join(", "), others);
+  for (const { reasons: some } of reasons.values()) {
+    for (const reason of some) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  }
+  return explainCounts(counts, total);
 }
 
 /** Thousands of pods that are alike may wait, so this is explained once for them. */

@@ -24,10 +24,12 @@ const known = new BoundedCache<AffinityTerm>({ entries: 4096, chars: 8 << 20, ke
 /** The term of a pod in this namespace. */
 export function affinityTermOf(term: PodAffinityTerm, namespace: string): AffinityTerm {
   const { labelSelector, namespaces = [], namespaceSelector, topologyKey } = term;
-  const key = JSON.stringify([namespace, namespaces, namespaceSelector, labelSelector, topologyKey]);
+  // Terms that name or select their namespaces are equal in all namespaces.
+  const own = namespaces.length === 0 && !namespaceSelector ? namespace : undefined;
+  const key = JSON.stringify([own, namespaces, namespaceSelector, labelSelector, topologyKey]);
   let compiled = known.get(key);
   if (!compiled) {
-    compiled = { key, topologyKey, ...compile(term, namespace) };
+    compiled = { key, topologyKey, ...compile(term, own) };
     known.set(key, compiled, key.length);
   }
   return compiled;
@@ -35,10 +37,9 @@ export function affinityTermOf(term: PodAffinityTerm, namespace: string): Affini
 
 function compile(
   { labelSelector, namespaces = [], namespaceSelector }: PodAffinityTerm,
-  namespace: string,
+  own: string | undefined,
 ): Pick<AffinityTerm, "selectsNamespaces" | "matches"> {
-  const isOwn = namespaces.length === 0 && !namespaceSelector;
-  const named = new Set(isOwn ? [namespace] : namespaces);
+  const named = new Set(own === undefined ? namespaces : [own]);
   const selectsAll = namespaceSelector !== undefined && isEmptySelector(namespaceSelector);
   const ofNamespace = namespaceSelector && matcherOf(namespaceSelector);
   const ofPod = labelSelector && matcherOf(labelSelector);

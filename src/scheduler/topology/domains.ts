@@ -8,6 +8,11 @@ export class Domains {
   readonly key: string;
   readonly #ids = new Map<string, number>();
   #ofSlot = new Int32Array(0);
+  /** Domain → nodes. */
+  readonly #nodes: number[] = [];
+  /** The slots of nodes that exist without the label. */
+  readonly #unlabelled = new Set<number>();
+  #moves = 0;
 
   constructor(key: string, nodes: Iterable<NodeInfo>) {
     this.key = key;
@@ -19,9 +24,24 @@ export class Domains {
     return this.#ids.size;
   }
 
+  /** Changes when a node comes into another domain. */
+  get moves(): number {
+    return this.#moves;
+  }
+
+  /** Whether every node has the label. */
+  get isComplete(): boolean {
+    return this.#unlabelled.size === 0;
+  }
+
   /** Slot → domain. */
   at(slot: number): number {
     return this.#ofSlot[slot] ?? noDomain;
+  }
+
+  /** How many nodes the domain has. */
+  nodesOf(domain: number): number {
+    return this.#nodes[domain] ?? 0;
   }
 
   set({ slot, node }: NodeInfo): void {
@@ -32,7 +52,18 @@ export class Domains {
     }
     const labels = node?.metadata.labels;
     const value = labels && Object.hasOwn(labels, this.key) ? labels[this.key] : undefined;
-    this.#ofSlot[slot] = value === undefined ? noDomain : this.#idOf(value);
+    if (node && value === undefined) this.#unlabelled.add(slot);
+    else this.#unlabelled.delete(slot);
+    this.#move(slot, value === undefined ? noDomain : this.#idOf(value));
+  }
+
+  #move(slot: number, domain: number): void {
+    const before = this.at(slot);
+    if (before === domain) return;
+    this.#moves++;
+    this.#ofSlot[slot] = domain;
+    if (before !== noDomain) this.#nodes[before] = this.nodesOf(before) - 1;
+    if (domain !== noDomain) this.#nodes[domain] = this.nodesOf(domain) + 1;
   }
 
   #idOf(value: string): number {
@@ -40,6 +71,7 @@ export class Domains {
     if (id === undefined) {
       id = this.#ids.size;
       this.#ids.set(value, id);
+      this.#nodes.push(0);
     }
     return id;
   }

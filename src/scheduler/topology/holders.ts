@@ -1,6 +1,7 @@
 import { type Pod } from "#api/core/pod.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
 import { type AffinityTerm, type NamespaceLabels } from "./affinity-term.ts";
+import type { DomainSums } from "./domain-sums.ts";
 import { type PodTerms, podTermsOf } from "./pod-terms.ts";
 
 /** A term that pods on nodes have, and how many of them are on which node. */
@@ -10,6 +11,8 @@ export interface Holder {
   readonly weight: number | "required" | "forbids";
   /** Slot → pods. */
   readonly counts: Map<number, number>;
+  /** The same by domain, if somebody has asked for it. */
+  sums?: DomainSums;
 }
 
 /** The holders that concern pods with certain labels, among the first ones of the list. */
@@ -78,6 +81,7 @@ export class Holders {
     const left = (counts.get(slot) ?? 0) + sign;
     if (left > 0) counts.set(slot, left);
     else counts.delete(slot);
+    holder.sums?.add(slot, sign);
     this.#unused += Number(wasUsed) - Number(counts.size > 0);
   }
 

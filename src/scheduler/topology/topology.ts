@@ -2,8 +2,9 @@ import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type NodeInfo } from "../snapshot.ts";
+import { DomainSums } from "./domain-sums.ts";
 import { Domains } from "./domains.ts";
-import { Holders } from "./holders.ts";
+import { type Holder, Holders } from "./holders.ts";
 
 /** A set of pods that is counted on each node. */
 export interface PodSet {
@@ -17,11 +18,17 @@ export interface PodSet {
 interface Counted {
   readonly set: PodSet;
   counts: Int32Array;
+  /** Label of nodes → the same by domain. */
+  readonly sums: Map<string, DomainSums>;
 }
 
 const maxSets = 256;
 const maxDomains = 64;
 const maxNodeSets = 64;
+/** Labels by which one set is summed up. */
+const maxSums = 4;
+/** The sums of a term are kept if it is worth it. */
+const maxDomainsPerPod = 8;
 /** Sets with a longer key are computed each time, because the keys are texts of users. */
 const maxKeyChars = 64 << 10;
 
@@ -51,13 +58,47 @@ export class Topology {
 
   /** Slot → how many pods of the set are on the node. Slots beyond its end have none. */
   counts(set: PodSet): Int32Array {
+    return this.#counted(set).counts;
+  }
+
+  /** How many pods of the set are in each domain. */
+  sums(set: PodSet, key: string): DomainSums {
+    const { counts, sums } = this.#counted(set);
+    const domains = this.domains(key);
+    let known = sums.get(key);
+    if (!known?.isOf(domains)) {
+      known = new DomainSums(domains);
+      for (let slot = 0; slot < counts.length; slot++) known.add(slot, counts[slot] ?? 0);
+      if (sums.size >= maxSums) sums.clear();
+      sums.set(key, known);
+    }
+    return known;
+  }
+
+  /** How many of the pods that have a term are in each domain of its label. */
+  sumsOf(holder: Holder): DomainSums {
+    const domains = this.domains(holder.term.topologyKey);
+    if (holder.sums?.isOf(domains)) return holder.sums;
+    const sums = sumOf([holder], domains);
+    // There may be thousands of terms with a few pods each. Those are added up again in no time.
+    if (domains.size <= maxDomainsPerPod * holder.counts.size) holder.sums = sums;
+    return sums;
+  }
+
+  /** The same for all pods that have one of these terms, which share a label. */
+  sumsOfAll(holders: readonly Holder[], key: string): DomainSums {
+    const [first] = holders;
+    return first && holders.length === 1 ? this.sumsOf(first) : sumOf(holders, this.domains(key));
+  }
+
+  #counted(set: PodSet): Counted {
     let counted = this.#sets.get(set.key);
     if (!counted) {
-      counted = { set, counts: new Int32Array(0) };
+      counted = { set, counts: new Int32Array(0), sums: new Map() };
       for (const info of this.#nodes()) for (const pod of info.pods.values()) count(counted, info.slot, pod, 1);
       if (set.key.length <= maxKeyChars) this.#sets.set(set.key, counted);
     }
-    return counted.counts;
+    return counted;
   }
 
   /** Slot → 1 if the node belongs to the set. */
@@ -99,4 +140,11 @@ function count(counted: Counted, slot: number, pod: Pod, sign: 1 | -1): void {
     counted.counts = larger;
   }
   counted.counts[slot] = (counted.counts[slot] ?? 0) + sign;
+  for (const sums of counted.sums.values()) sums.add(slot, sign);
+}
+
+function sumOf(holders: readonly Holder[], domains: Domains): DomainSums {
+  const sums = new DomainSums(domains);
+  for (const { counts } of holders) for (const [slot, pods] of counts) sums.add(slot, pods);
+  return sums;
 }

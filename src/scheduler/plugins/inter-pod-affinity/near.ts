@@ -1,17 +1,7 @@
 import { type AffinityTerm, matchesAll, type NamespaceLabels } from "../../topology/affinity-term.ts";
-import { type Domains, noDomain } from "../../topology/domains.ts";
+import { type DomainSums } from "../../topology/domain-sums.ts";
 import { type Holder } from "../../topology/holders.ts";
 import { type PodSet, type Topology } from "../../topology/topology.ts";
-
-/** The pods of a set by domain. */
-export interface Near {
-  readonly domains: Domains;
-  /** Domain → pods. */
-  readonly sums: Int32Array;
-}
-
-export const isNear = ({ domains, sums }: Near, slot: number): boolean => (sums[domains.at(slot)] ?? 0) > 0;
-export const isNowhere = ({ sums }: Near): boolean => sums.every((count) => count === 0);
 
 /** The pods that belong to every one of the sets. */
 export const setOf = (terms: readonly AffinityTerm[], namespaceLabels: NamespaceLabels): PodSet => ({
@@ -20,23 +10,14 @@ export const setOf = (terms: readonly AffinityTerm[], namespaceLabels: Namespace
   has: (pod) => matchesAll(terms, pod, namespaceLabels),
 });
 
-/** The domains of the pods of a set. */
-export function nearSet(set: PodSet, topologyKey: string, topology: Topology): Near {
-  const domains = topology.domains(topologyKey);
-  const counts = topology.counts(set);
-  const sums = new Int32Array(domains.size);
-  for (let slot = 0; slot < counts.length; slot++) addTo(sums, domains.at(slot), counts[slot] ?? 0);
-  return { domains, sums };
+/** The pods that have one of the terms, by domain, for each label that the terms name. */
+export function sumsByLabel(holders: readonly Holder[], topology: Topology): DomainSums[] {
+  const byLabel = Map.groupBy(holders, ({ term }) => term.topologyKey);
+  return Array.from(byLabel, ([key, some]) => topology.sumsOfAll(some, key));
 }
 
-/** The domains of the pods that have a term. */
-export function nearHolders({ term, counts }: Holder, topology: Topology): Near {
-  const domains = topology.domains(term.topologyKey);
-  const sums = new Int32Array(domains.size);
-  for (const [slot, count] of counts) addTo(sums, domains.at(slot), count);
-  return { domains, sums };
-}
-
-export function addTo(sums: Int32Array | Float64Array, domain: number, amount: number): void {
-  if (domain !== noDomain && amount !== 0) sums[domain] = (sums[domain] ?? 0) + amount;
+/** Whether one of these pods is in the domain of the node. */
+export function isNearAny(sums: readonly DomainSums[], slot: number): boolean {
+  for (const each of sums) if (each.at(slot) > 0) return true;
+  return false;
 }

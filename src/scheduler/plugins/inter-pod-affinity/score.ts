@@ -2,10 +2,12 @@ import { type Pod } from "#api/core/pod.ts";
 import { type AcrossNodes } from "../../framework.ts";
 import { maxScore } from "../../normalize.ts";
 import { type NamespaceLabels } from "../../topology/affinity-term.ts";
-import { type Domains } from "../../topology/domains.ts";
+import { type DomainSums } from "../../topology/domain-sums.ts";
+import { type Domains, noDomain } from "../../topology/domains.ts";
+import { type Holder } from "../../topology/holders.ts";
 import { type PodTerms } from "../../topology/pod-terms.ts";
 import { type Topology } from "../../topology/topology.ts";
-import { addTo, setOf } from "./near.ts";
+import { setOf } from "./near.ts";
 
 /** Domain → what it is worth. */
 interface Worth {
@@ -30,15 +32,13 @@ export function affinityScore(
   if (ignorePreferredTermsOfExistingPods && preferred.length === 0) return undefined;
   const worths = new Map<string, Worth>();
   for (const { term, weight } of preferred) {
-    const counts = topology.counts(setOf([term], namespaceLabels));
-    const { domains, sums } = worthOf(worths, term.topologyKey, topology);
-    for (let slot = 0; slot < counts.length; slot++) addTo(sums, domains.at(slot), weight * (counts[slot] ?? 0));
+    const sums = topology.sums(setOf([term], namespaceLabels), term.topologyKey);
+    addWorth(worthOf(worths, term.topologyKey, topology), sums, weight);
   }
-  for (const { term, weight, counts } of topology.holders.concerning(pod, namespaceLabels)) {
-    const worth = weight === "required" ? hardPodAffinityWeight : weight;
+  for (const holder of topology.holders.concerning(pod, namespaceLabels)) {
+    const worth = holder.weight === "required" ? hardPodAffinityWeight : holder.weight;
     if (worth === "forbids" || worth === 0) continue;
-    const { domains, sums } = worthOf(worths, term.topologyKey, topology);
-    for (const [slot, count] of counts) addTo(sums, domains.at(slot), worth * count);
+    addHolder(worthOf(worths, holder.term.topologyKey, topology), holder, worth, topology);
   }
   const known = [...worths.values()];
   if (known.every(({ sums }) => sums.every((worth) => worth === 0))) return undefined;
@@ -57,6 +57,23 @@ function worthOf(worths: Map<string, Worth>, key: string, topology: Topology): W
     worths.set(key, worth);
   }
   return worth;
+}
+
+function addWorth({ sums: worths }: Worth, sums: DomainSums, weight: number): void {
+  if (sums.isEmpty) return;
+  for (let domain = 0; domain < worths.length; domain++) {
+    worths[domain] = (worths[domain] ?? 0) + weight * sums.of(domain);
+  }
+}
+
+/** Whatever is fewer: the nodes with such pods, or the domains. */
+function addHolder(worth: Worth, holder: Holder, weight: number, topology: Topology): void {
+  const { domains, sums } = worth;
+  if (holder.counts.size >= domains.size) return addWorth(worth, topology.sumsOf(holder), weight);
+  for (const [slot, pods] of holder.counts) {
+    const domain = domains.at(slot);
+    if (domain !== noDomain) sums[domain] = (sums[domain] ?? 0) + weight * pods;
+  }
 }
 
 function sumAt(worths: readonly Worth[], slot: number): number {

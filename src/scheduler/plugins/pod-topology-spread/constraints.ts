@@ -5,6 +5,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { isEmptySelector, type Requirement, requirementsOf } from "#api/meta/label-selector.ts";
 import { labelMatcher } from "#api/meta/selector-matchers.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
+import { type DomainSums } from "../../topology/domain-sums.ts";
 import { type Domains, noDomain } from "../../topology/domains.ts";
 import { type PodSet, type Topology } from "../../topology/topology.ts";
 
@@ -15,10 +16,12 @@ export interface Spread {
   readonly minDomains: number;
   /** Slot → pods that count. */
   readonly counts: Int32Array;
+  /** The same by domain, if all nodes are counted. */
+  readonly sums: DomainSums;
   /** Whether the pod itself counts. */
   readonly countsItself: boolean;
-  /** Whether pods on this node count. */
-  isCounted(slot: number): boolean;
+  /** Whether pods on this node count. undefined: on every node. */
+  readonly isCounted: ((slot: number) => boolean) | undefined;
 }
 
 export type Rule = Pick<
@@ -38,6 +41,7 @@ export const spreadOf = (rule: Rule, selected: Selected, pod: Pod, topology: Top
   maxSkew: rule.maxSkew,
   minDomains: rule.minDomains ?? 1,
   counts: topology.counts(selected.set),
+  sums: topology.sums(selected.set, rule.topologyKey),
   countsItself: selected.has(pod.metadata.labels ?? {}),
   isCounted: countedNodes(rule, pod, topology),
 });
@@ -80,11 +84,11 @@ function selectedPods(
   return { set: { key: `spread ${key}`, has: (pod) => !countsNone && isCounted(pod) }, has };
 }
 
-function countedNodes(rule: Rule, pod: Pod, topology: Topology): (slot: number) => boolean {
+function countedNodes(rule: Rule, pod: Pod, topology: Topology): Spread["isCounted"] {
   const { nodeSelector, affinity, tolerations } = pod.spec;
   const byAffinity = rule.nodeAffinityPolicy !== "Ignore" && (nodeSelector || requiredTerms(pod));
   const byTaints = rule.nodeTaintsPolicy === "Honor";
-  if (!byAffinity && !byTaints) return () => true;
+  if (!byAffinity && !byTaints) return undefined;
   const wanted = byAffinity ? [nodeSelector, affinity?.nodeAffinity] : [];
   const key = JSON.stringify([wanted, byTaints ? (tolerations ?? []) : null]);
   const nodes = topology.nodesIn(
@@ -99,3 +103,6 @@ export function hasAllLabels(spreads: readonly Spread[], slot: number): boolean 
   for (const { domains } of spreads) if (domains.at(slot) === noDomain) return false;
   return true;
 }
+
+/** Whether every node has the labels of all rules, so that no node has to be left out because of them. */
+export const areComplete = (spreads: readonly Spread[]): boolean => spreads.every(({ domains }) => domains.isComplete);

@@ -2,8 +2,9 @@ import { hostnameLabel } from "#api/well-known.ts";
 import { type AcrossNodes } from "../../framework.ts";
 import { maxScore } from "../../normalize.ts";
 import { type Snapshot } from "../../snapshot.ts";
+import { DomainSums } from "../../topology/domain-sums.ts";
 import { noDomain } from "../../topology/domains.ts";
-import { hasAllLabels, type Spread } from "./constraints.ts";
+import { areComplete, hasAllLabels, type Spread } from "./constraints.ts";
 
 /** A node without the labels of the pod's own rules. */
 const ignored = -1;
@@ -22,15 +23,16 @@ export function spreadScore(
   { nodes }: Snapshot,
   needsLabels: boolean,
 ): AcrossNodes["score"] {
+  // Often every node has the labels, and then nobody has to look.
+  const isIgnored =
+    needsLabels && !areComplete(spreads) ? (slot: number): boolean => !hasAllLabels(spreads, slot) : undefined;
   return (slots) => {
     const scores = new Float64Array(slots.length);
-    const isIgnored = (slot: number) => needsLabels && !hasAllLabels(spreads, slot);
-    const scored = slots.filter((slot) => !isIgnored(slot));
-    const isCounted = (slot: number) => !isIgnored(slot);
-    const weighed = spreads.map((spread) => weigh(spread, scored, nodes, isCounted));
+    const scored = isIgnored ? slots.filter((slot) => !isIgnored(slot)) : slots;
+    const weighed = spreads.map((spread) => weigh(spread, scored, nodes, isIgnored));
     for (let at = 0; at < slots.length; at++) {
       const slot = slots[at] ?? 0;
-      scores[at] = isIgnored(slot) ? ignored : Math.round(sumOf(weighed, slot));
+      scores[at] = isIgnored?.(slot) ? ignored : Math.round(sumOf(weighed, slot));
     }
     normalizeSpread(scores);
     return scores;
@@ -49,20 +51,19 @@ function weigh(
   spread: Spread,
   scored: Int32Array,
   nodes: Snapshot["nodes"],
-  isCounted: (slot: number) => boolean,
+  isIgnored: ((slot: number) => boolean) | undefined,
 ): Weighed {
-  const { domains, counts } = spread;
+  const { domains, counts, isCounted } = spread;
   if (domains.key === hostnameLabel) {
     return { spread, near: (slot) => counts[slot] ?? 0, weight: Math.log(scored.length + 2) };
   }
-  const sums = new Int32Array(domains.size);
-  for (const { slot } of nodes) {
-    const domain = domains.at(slot);
-    if (domain === noDomain || !isCounted(slot) || !spread.isCounted(slot)) continue;
-    sums[domain] = (sums[domain] ?? 0) + (counts[slot] ?? 0);
-  }
   const weight = Math.log(countValues(spread, scored) + 2);
-  return { spread, near: (slot) => sums[domains.at(slot)] ?? 0, weight };
+  if (!isIgnored && !isCounted) return { spread, near: (slot) => spread.sums.at(slot), weight };
+  const sums = new DomainSums(domains);
+  for (const { slot } of nodes) {
+    if (!isIgnored?.(slot) && (!isCounted || isCounted(slot))) sums.add(slot, counts[slot] ?? 0);
+  }
+  return { spread, near: (slot) => sums.at(slot), weight };
 }
 
 /** No label is a value too. */
