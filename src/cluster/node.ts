@@ -1,5 +1,6 @@
 import { Node } from "#api/core/node.ts";
 import type { Pod } from "#api/core/pod.ts";
+import { quantityValue } from "#api/meta/quantity.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { runDns } from "#dns/dns.ts";
@@ -17,10 +18,12 @@ import { openLinuxHost } from "#kubelet/linux-host.ts";
 import { writeCniConfig } from "#kubelet/network/cni.ts";
 import { type Machine, podsMemoryBytes, readMachine } from "#kubelet/node/machine.ts";
 import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
-import { openCgroups } from "#kubelet/resources/cgroups.ts";
+import { type CgroupMode, openCgroups } from "#kubelet/resources/cgroups.ts";
 import { protectFromOom } from "#kubelet/resources/oom.ts";
+import { canLimitSwap, hasSwap } from "#kubelet/resources/swap.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
+import type { KubeletSettings } from "#kubelet/settings.ts";
 import { StaticPods } from "#kubelet/static/static-pods.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { type Clock } from "#lib/async/clock.ts";
@@ -143,6 +146,9 @@ async function startRuntime(options: NodeOptions, signal: AbortSignal): Promise<
   const { dataDir, clock, log } = options;
   const { settings } = options.kubelet;
   await protectFromOom([ownPid()], { log });
+  if (settings.refusesSwap && (await hasSwap())) {
+    throw new Error("the machine has swap: turn it off, or set failSwapOn to false in the kubelet's configuration");
+  }
   const [containerd, machine] = await Promise.all([
     startContainerd({ dataDir, sandboxImage: pauseImageName, clock, log, signal }),
     readMachine({
@@ -181,13 +187,17 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
   const { settings } = options.kubelet;
   const { containerd, machine, runtime, images, unused, plugins, guard } = parts;
   const { allocatable } = machine;
-  const groups = { cgroups: openCgroups(containerd.host.cgroups, clock), cgroupRoot: containerd.paths.cgroupRoot };
+  const mode = containerd.host.cgroups;
+  const allowsSwap = settings.swap === "LimitedSwap";
+  const groups = { cgroups: openCgroups(mode, clock, { allowsSwap }), cgroupRoot: containerd.paths.cgroupRoot };
+  const placements = await openPlacements(dataDir, settings);
   const volumes = { imageMounts: ctrImageMounts(images), furtherVolumes: plugins.volumes };
   const restrictTraffic = (pod: Pod, addresses: readonly string[]) => guard.restrict(pod, addresses);
   const podsMemory = podsMemoryBytes(machine, settings.reserved);
   const { dnsServers, resolvConf, staticPodDir, maxPids } = settings;
   const limits = { podsMemoryBytes: settings.limitsPods ? podsMemory : 0, ...(maxPids ? { maxPids } : {}), resolvConf };
-  const needs = { ...groups, ...volumes, ...limits, restrictTraffic };
+  const rules = { limitsCpu: settings.limitsCpu, swap: await swapRules(machine, settings, mode), placements };
+  const needs = { ...groups, ...volumes, ...limits, ...rules, restrictTraffic };
   const host = await openLinuxHost({ dataDir, clock, log, clusterDomain, allocatable, ...needs });
   const startedMs = clock.now();
   const stats = (ended?: AbortSignal) =>
@@ -202,6 +212,7 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
     machine,
     host,
     devices: plugins.devices,
+    placements,
     claims: plugins.claims,
     staticPods: new StaticPods({ dir: staticPodDir ?? `${dataDir}/manifests`, nodeName, clock, log }),
     stats,
@@ -210,6 +221,24 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
     clusterDns: { servers: dnsServers.length > 0 ? dnsServers : [options.dnsAddress], domain: clusterDomain },
   });
   return kubelet;
+}
+
+async function swapRules({ swapBytes, capacity }: Machine, { swap: behavior }: KubeletSettings, mode: CgroupMode) {
+  const memoryBytes = quantityValue(capacity.memory ?? "0");
+  return { behavior, mode, canLimit: await canLimitSwap(mode), swapBytes, memoryBytes };
+}
+
+/** Which pods have processors and memory for themselves. Most nodes do not need this. */
+async function openPlacements(dataDir: string, settings: KubeletSettings) {
+  const { placement, reserved, eviction } = settings;
+  if (!placement) return undefined;
+  const [{ readTopology }, { createRules }, { Placements }] = await Promise.all([
+    import("#kubelet/placement/machine-topology.ts"),
+    import("#kubelet/placement/create-rules.ts"),
+    import("#kubelet/placement/placements.ts"),
+  ]);
+  const rules = createRules(placement, await readTopology(), { reserved, thresholds: eviction.thresholds });
+  return await Placements.open(`${dataDir}/placements.json`, rules);
 }
 
 /** Leads requests from outside to services, if asked for. Most nodes do not need its code. */

@@ -1,93 +1,47 @@
-import { Node, type Taint } from "#api/core/node.ts";
+import { Node } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { RuntimeClass } from "#api/node/runtime-class.ts";
-import type { Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
-import type { ClaimManager } from "#kubelet/claims/claim-manager.ts";
 import { podClaims } from "#kubelet/claims/pod-claims.ts";
-import type { Clock } from "#lib/async/clock.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { isAbort, orAborted, runTogether } from "#lib/async/tasks.ts";
-import { type Random, systemRandom } from "#lib/data/random.ts";
-import type { Log } from "#lib/process/log.ts";
-import type { Change, Informers } from "#runtime/informer.ts";
+import { systemRandom } from "#lib/data/random.ts";
+import type { Change } from "#runtime/informer.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { checkpointFile } from "./checkpoint-file.ts";
 import { ReferencedObjects } from "./config/referenced-objects.ts";
 import { servicesFor } from "./config/services-for.ts";
-import { type EvictionDeps, type EvictionHost, runEviction } from "./eviction/eviction.ts";
+import { type EvictionDeps, runEviction } from "./eviction/eviction.ts";
 import type { Pressure } from "./eviction/signals.ts";
 import { createHandle } from "./handle.ts";
-import type { PodHost } from "./host/host.ts";
 import { ImagePuller } from "./images/puller.ts";
 import { insist } from "./insist.ts";
+import type { KubeletOptions } from "./kubelet-options.ts";
 import { runLogRotation } from "./logs/log-rotation.ts";
-import type { ClusterDns } from "./network/pod-dns.ts";
 import { admitResize } from "./node/admit.ts";
-import type { Devices } from "./node/admit-devices.ts";
 import { endPods } from "./node/end-pods.ts";
 import { runLease } from "./node/lease.ts";
-import type { Machine } from "./node/machine.ts";
 import { runNode } from "./node/node.ts";
 import { runSchedulableEvents } from "./node/schedulable-events.ts";
 import { runStorageWatch, withWritableLayers } from "./node/storage-watch.ts";
+import { runPlacements } from "./placement/run-placements.ts";
 import { NodePods } from "./pod/node-pods.ts";
 import type { Eviction } from "./pod/plan/life.ts";
 import type { PodDeps } from "./pod/pod-deps.ts";
 import { apiPods } from "./pod/pod-objects.ts";
 import type { DeviceCount } from "./resources/devices.ts";
 import type { StorageEviction } from "./resources/storage-limits.ts";
-import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
+import type { RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
 import { defaultSettings, type KubeletSettings } from "./settings.ts";
 import { createSimulatedHost } from "./simulated-host.ts";
 import { Mirrors } from "./static/mirrors.ts";
-import { mirrorOf, type StaticPods } from "./static/static-pods.ts";
+import { mirrorOf } from "./static/static-pods.ts";
 import { volumeSources } from "./volume-sources.ts";
 import { type PodTokens, ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
-
-export interface KubeletOptions {
-  readonly nodeName: string;
-  readonly client: Client;
-  readonly informers: Informers;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Records hops. */
-  readonly recorder?: TraceRecorder;
-  readonly runtime: ContainerRuntime;
-  readonly machine: Machine;
-  /** By default a simulated machine, on which pods exist only as state. */
-  readonly host?: PodHost;
-  readonly random?: Random;
-  /** What an administrator has chosen; upstream's defaults if absent. */
-  readonly settings?: KubeletSettings;
-  readonly puller?: ImagePuller;
-  /** Where pods get their tokens; from the API server by default. */
-  readonly tokens?: PodTokens;
-  /** What device plugins offer; none by default. */
-  readonly devices?: Devices;
-  /** Drivers of devices; default: none, and pods with claims run without them. */
-  readonly claims?: ClaimManager;
-  /** Pods that are declared in files; none by default. */
-  readonly staticPods?: StaticPods;
-  readonly clusterDns?: ClusterDns;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly taints?: readonly Taint[];
-  readonly podCidrs?: readonly string[];
-  /** The port of the kubelet's HTTP server. */
-  readonly kubeletPort?: number;
-  readonly leaseMs?: number;
-  /** How often the node's status is checked. */
-  readonly checkMs?: number;
-  /** Measures the machine; without it, the node is never under pressure. */
-  readonly evictionHost?: EvictionHost;
-  stats?(signal?: AbortSignal): Promise<NodeStats>;
-  /** Where the state of containers is saved on request. */
-  readonly checkpointDir?: string;
-}
 
 /** Runs the pods that are bound to one node. */
 export class Kubelet {
@@ -98,6 +52,7 @@ export class Kubelet {
   readonly #pods: NodePods;
   readonly #tokens: PodTokens;
   readonly #resources = new Nudge();
+  readonly #placed = new Nudge();
   readonly #evictions = new Map<string, number>();
   #pressure: readonly Pressure[] = [];
   /** Resolves when the pods of this node are known. */
@@ -119,7 +74,12 @@ export class Kubelet {
     this.#pods = new NodePods({
       allocatable: machine.allocatable,
       unsafeSysctls: this.#settings.unsafeSysctls,
+      fixedBy: fixingPolicy(this.#settings),
+      node: () => this.#seenNode(),
+      newestNode: () => client.get(Node, { name: nodeName }),
       devices,
+      placements: options.placements,
+      placed: () => this.#placed.give(),
       log,
       pressure: () => this.#pressure,
       isShuttingDown: () => this.#isShuttingDown,
@@ -181,6 +141,7 @@ export class Kubelet {
         (stop) => this.#runPods(deps, mirrors, stop),
         ...(mirrors ? [(stop: AbortSignal) => mirrors.run(stop)] : []),
         ...(staticPods ? [(stop: AbortSignal) => staticPods.run(stop)] : []),
+        ...(this.#options.placements ? [(stop: AbortSignal) => this.#followPlacements(deps, stop)] : []),
         // Simulated pods write no logs or files.
         ...(isReal ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
         ...(isReal ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
@@ -191,6 +152,13 @@ export class Kubelet {
     } finally {
       await this.#pods.close();
     }
+  }
+
+  async #followPlacements({ clock, log, runtime, placements }: PodDeps, signal: AbortSignal): Promise<void> {
+    if (!placements) return;
+    await orAborted(this.#podsKnown.promise, signal);
+    const times = { everyMs: this.#settings.placement?.reconcileMs ?? 10_000, changed: this.#placed };
+    await runPlacements({ clock, log, placements, ...times, pods: this.#pods, runtime }, signal);
   }
 
   #rotateLogs({ clock, log, runtime }: PodDeps, signal: AbortSignal): Promise<void> {
@@ -323,6 +291,7 @@ export class Kubelet {
       host: options.host ?? createSimulatedHost({ clock, allocatable: machine.allocatable }),
       puller: options.puller ?? new ImagePuller({ runtime, clock, limits: this.#settings.pulls }),
       devices: options.devices,
+      placements: options.placements,
       claims: options.claims && podClaims(options.claims, client),
       objects,
       clusterDns: options.clusterDns ?? { servers: [], domain: "cluster.local" },
@@ -351,8 +320,7 @@ export class Kubelet {
     } = this.#options;
     const { devices } = this.#options;
     const pressures = { pressure: () => this.#pressure, isShuttingDown: () => this.#isShuttingDown };
-    const own = this.#options.informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
-    const seen = () => own.get({ name: nodeName });
+    const seen = () => this.#seenNode();
     const base = { nodeName, client, clock, log, events, runtime, machine, labels, taints, podCidrs, seen };
     const changed = () => this.#resources.taken();
     const { reportMs, maxImages } = this.#settings;
@@ -366,6 +334,11 @@ export class Kubelet {
       devices: () => devices?.counts() ?? noDevices,
       changed,
     };
+  }
+
+  #seenNode(): Node | undefined {
+    const { informers, nodeName: name } = this.#options;
+    return informers.of(Node, { fieldSelector: `metadata.name=${name}` }).get({ name });
   }
 
   #leaseDeps() {
@@ -384,6 +357,12 @@ export class Kubelet {
 interface PodInformer {
   list(): Pod[];
   subscribe(handler: (change: Change<Pod>) => void): () => void;
+}
+
+/** The policy that fixes the resources of Guaranteed pods, with upstream's words. */
+function fixingPolicy({ placement }: KubeletSettings): string | undefined {
+  if (placement?.cpus) return 'CPU Manager policy "static"';
+  return placement?.memory ? 'Memory Manager policy "Static"' : undefined;
 }
 
 const resyncMs = 300_000;

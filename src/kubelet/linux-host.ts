@@ -27,11 +27,13 @@ import { readLog } from "./logs/read-log.ts";
 import { removeLogFiles } from "./logs/rotate-log.ts";
 import { renderHostsFile, renderNodeHostsFile } from "./network/hosts-file.ts";
 import { parseResolvConf, podHostname, type ResolverConfig } from "./network/pod-dns.ts";
+import type { Placements } from "./placement/placements.ts";
 import { type ProbeNetwork, realNetwork } from "./probes/network.ts";
 import { BurstableShares } from "./resources/burstable-shares.ts";
 import { type CgroupLimits, type Cgroups, podCgroup, qosClasses } from "./resources/cgroups.ts";
-import { podCgroupLimits } from "./resources/linux-resources.ts";
+import { podCgroupLimits, type ResourceRules } from "./resources/linux-resources.ts";
 import type { PodStorage } from "./resources/storage-limits.ts";
+import type { SwapRules } from "./resources/swap.ts";
 import type { Image, Mount } from "./runtime/runtime.ts";
 import { diskUsage } from "./volumes/disk-usage.ts";
 import { emptyDirVolume } from "./volumes/empty-dir.ts";
@@ -71,6 +73,12 @@ export interface LinuxHostOptions {
   readonly allocatable: Readonly<Record<string, string>>;
   /** How much memory all pods together may use; as much as is allocatable by default, 0 for no limit. */
   readonly podsMemoryBytes?: number;
+  /** Whether limits of CPU are enforced; true by default. */
+  readonly limitsCpu?: boolean;
+  /** How containers may use swap; by default not at all. */
+  readonly swap?: SwapRules;
+  /** Processors and memory that containers have for themselves. */
+  readonly placements?: Placements | undefined;
   /** Where the logs of pods are; `<dataDir>/logs` by default. */
   readonly logDir?: string;
   readonly resolvConf?: string;
@@ -92,7 +100,6 @@ const maxLogLines = 80;
 class LinuxHost implements PodHost {
   readonly network: ProbeNetwork = realNetwork;
   readonly resolver: ResolverConfig;
-  readonly memoryCapacity = os.totalmem();
   readonly seccompDir: string;
   readonly #options: LinuxHostOptions;
   readonly #logDir: string;
@@ -144,22 +151,36 @@ class LinuxHost implements PodHost {
 
   async prepare(pod: Pod): Promise<PodPlaces> {
     const uid = pod.metadata.uid;
-    const { cgroupRoot, maxPids } = this.#options;
+    const { cgroupRoot } = this.#options;
     const logDirectory = this.#podLogs(nameOf(pod));
     const cgroupParent = podCgroup(cgroupRoot, qosClassOf(pod.spec), uid);
     await Promise.all([
       mkdir(this.#podDir(uid), { recursive: true, mode: 0o750 }),
       mkdir(logDirectory, { recursive: true, mode: 0o755 }),
-      this.#ensureGroup(pod, podCgroupLimits(pod, maxPids)),
+      this.#ensureGroup(pod, this.#limitsOf(pod)),
     ]);
     return { logDirectory, cgroupParent };
   }
 
   async setLimits(pod: Pod, how: "own" | "none"): Promise<void> {
-    const { maxPids } = this.#options;
-    const { cpuQuotaUs: _cpu, memoryBytes: _memory, ...rest } = podCgroupLimits(pod, maxPids);
-    const limits = how === "own" ? podCgroupLimits(pod, maxPids) : rest;
-    await this.#ensureGroup(pod, limits);
+    const limits = this.#limitsOf(pod);
+    const { cpuQuotaUs: _cpu, memoryBytes: _memory, ...rest } = limits;
+    await this.#ensureGroup(pod, how === "own" ? limits : rest);
+  }
+
+  #limitsOf(pod: Pod): CgroupLimits {
+    const { maxPids, limitsCpu = true, placements } = this.#options;
+    return podCgroupLimits(pod, { maxPids, limitsCpu: limitsCpu && !placements?.hasOwnCpus(pod.metadata.uid) });
+  }
+
+  resourceRules({ metadata }: Pod, { name }: AnyContainer): ResourceRules {
+    const { limitsCpu = true, swap, placements } = this.#options;
+    return {
+      memoryCapacity: os.totalmem(),
+      limitsCpu,
+      ...(swap ? { swap } : {}),
+      ...(placements ? { place: placements.placeOf(metadata.uid, name) } : {}),
+    };
   }
 
   async #ensureGroup({ spec, metadata }: Pod, limits: CgroupLimits): Promise<void> {

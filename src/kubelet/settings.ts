@@ -5,6 +5,8 @@ import { defaultImageGcPolicy, type ImageGcPolicy } from "./images/image-gc.ts";
 import type { PullLimits } from "./images/puller.ts";
 import type { LogLimits } from "./logs/log-rotation.ts";
 import type { ShutdownGrace } from "./node/plan-shutdown.ts";
+import type { PlacementSettings } from "./placement/create-rules.ts";
+import type { SwapRules } from "./resources/swap.ts";
 
 /** How a node is run, as far as an administrator can choose it. */
 export interface KubeletSettings {
@@ -21,6 +23,13 @@ export interface KubeletSettings {
   readonly containerLogs: LogLimits;
   /** How many processes a pod may have; undefined for any number. */
   readonly maxPids: number | undefined;
+  /** Whether limits of CPU are enforced. */
+  readonly limitsCpu: boolean;
+  /** Processors and memory that pods have for themselves; undefined if they share all. */
+  readonly placement: PlacementSettings | undefined;
+  readonly swap: SwapRules["behavior"];
+  /** Whether the node refuses to run on a machine with swap. */
+  readonly refusesSwap: boolean;
   /** How often the node's status is computed, and how often it is written though nothing has changed. */
   readonly checkMs: number;
   readonly reportMs: number;
@@ -68,6 +77,10 @@ export const defaultSettings: KubeletSettings = {
   pulls: { perSecond: 0, burst: 10, atOnce: undefined },
   containerLogs: { maxBytes: 10 << 20, maxFiles: 5 },
   maxPids: undefined,
+  limitsCpu: true,
+  placement: undefined,
+  swap: "NoSwap",
+  refusesSwap: false,
   checkMs: 10_000,
   reportMs: 300_000,
   leaseSeconds: 40,

@@ -1,7 +1,8 @@
 import { Event } from "#api/core/event.ts";
 import { Pod } from "#api/core/pod.ts";
 import type { InputOf } from "#api/resource.ts";
-import { Kubelet, type KubeletOptions } from "#kubelet/kubelet.ts";
+import { Kubelet } from "#kubelet/kubelet.ts";
+import type { KubeletOptions } from "#kubelet/kubelet-options.ts";
 import { simulatedMachine } from "#kubelet/node/machine.ts";
 import { SimulatedRuntime } from "#kubelet/runtime/simulated.ts";
 import { type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulation.ts";

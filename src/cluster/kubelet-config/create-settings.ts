@@ -1,10 +1,12 @@
 import { addQuantities, quantityOf, quantityValue } from "#api/meta/quantity.ts";
 import { createThresholds, defaultEvictionHard } from "#kubelet/eviction/thresholds.ts";
 import { planShutdownGrace } from "#kubelet/node/plan-shutdown.ts";
+import { topologyPolicies } from "#kubelet/placement/merge-hints.ts";
 import { defaultSettings, type KubeletSettings } from "#kubelet/settings.ts";
+import { parseCpuSet } from "#lib/data/cpu-set.ts";
 import { parseDuration } from "#schema/duration.ts";
 import type { KubeletConfiguration } from "./configuration.ts";
-import { parseCpuSet } from "./cpu-set.ts";
+import { parseCpuOptions, parseTopologyOptions } from "./placement-options.ts";
 
 const milliseconds = (text: string): number => Number(parseDuration(text) / 1_000_000n);
 
@@ -19,19 +21,13 @@ export function createSettings(config: KubeletConfiguration): KubeletSettings {
     reserved: reservedOf(config),
     limitsPods,
     eviction: evictionOf(config, limitsPods),
-    imageGc: {
-      highPercent: config.imageGCHighThresholdPercent,
-      lowPercent: config.imageGCLowThresholdPercent,
-      minAgeMs: milliseconds(config.imageMinimumGCAge),
-      maxAgeMs: milliseconds(config.imageMaximumGCAge),
-    },
-    pulls: {
-      perSecond: config.registryPullQPS ?? 0,
-      burst: config.registryBurst,
-      atOnce: config.serializeImagePulls ? 1 : config.maxParallelImagePulls,
-    },
+    ...imagesOf(config),
     containerLogs: { maxBytes: quantityValue(config.containerLogMaxSize), maxFiles: config.containerLogMaxFiles },
     maxPids: config.podPidsLimit > 0 ? config.podPidsLimit : undefined,
+    limitsCpu: config.cpuCFSQuota,
+    placement: placementOf(config),
+    swap: config.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",
+    refusesSwap: config.failSwapOn,
     checkMs: milliseconds(config.nodeStatusUpdateFrequency),
     reportMs: milliseconds(config.nodeStatusReportFrequency),
     leaseSeconds: config.nodeLeaseDurationSeconds,
@@ -53,6 +49,22 @@ export function createSettings(config: KubeletConfiguration): KubeletSettings {
   };
 }
 
+function imagesOf(config: KubeletConfiguration): Pick<KubeletSettings, "imageGc" | "pulls"> {
+  return {
+    imageGc: {
+      highPercent: config.imageGCHighThresholdPercent,
+      lowPercent: config.imageGCLowThresholdPercent,
+      minAgeMs: milliseconds(config.imageMinimumGCAge),
+      maxAgeMs: milliseconds(config.imageMaximumGCAge),
+    },
+    pulls: {
+      perSecond: config.registryPullQPS ?? 0,
+      burst: config.registryBurst,
+      atOnce: config.serializeImagePulls ? 1 : config.maxParallelImagePulls,
+    },
+  };
+}
+
 /** Named processors are set aside instead of the amounts of CPU. */
 function reservedOf({ systemReserved = {}, kubeReserved = {}, reservedSystemCPUs }: KubeletConfiguration) {
   const names = new Set([...Object.keys(systemReserved), ...Object.keys(kubeReserved)]);
@@ -61,6 +73,35 @@ function reservedOf({ systemReserved = {}, kubeReserved = {}, reservedSystemCPUs
   );
   const cpus = reservedSystemCPUs === "" ? undefined : parseCpuSet(reservedSystemCPUs);
   return cpus ? { ...sums, cpu: quantityOf(cpus.size) } : sums;
+}
+
+/** Undefined if all pods share processors and memory, and nothing has to be aligned. */
+function placementOf(config: KubeletConfiguration): KubeletSettings["placement"] {
+  const { cpuManagerPolicy, memoryManagerPolicy, reservedSystemCPUs, topologyManagerPolicy } = config;
+  const policy = topologyPolicies.find((one) => one === topologyManagerPolicy) ?? "none";
+  if (cpuManagerPolicy === "none" && memoryManagerPolicy === "None" && policy === "none") return undefined;
+  const { options } = parseCpuOptions(config.cpuManagerPolicyOptions ?? {});
+  const reserved = reservedSystemCPUs === "" ? undefined : parseCpuSet(reservedSystemCPUs);
+  return {
+    cpus: cpuManagerPolicy === "static" ? { ...options, reserved } : undefined,
+    reconcileMs: milliseconds(config.cpuManagerReconcilePeriod),
+    memory: memoryManagerPolicy === "Static" ? reservedByNode(config) : undefined,
+    topology: {
+      ...parseTopologyOptions(config.topologyManagerPolicyOptions ?? {}).options,
+      policy,
+      scope: config.topologyManagerScope === "pod" ? "pod" : "container",
+    },
+  };
+}
+
+function reservedByNode({ reservedMemory = [] }: KubeletConfiguration): Map<number, Record<string, number>> {
+  const byNode = Map.groupBy(reservedMemory, ({ numaNode }) => numaNode);
+  return new Map(
+    Array.from(byNode, ([node, parts]) => {
+      const amounts = parts.flatMap(({ limits }) => Object.entries(limits));
+      return [node, Object.fromEntries(amounts.map(([name, amount]) => [name, quantityValue(amount)]))];
+    }),
+  );
 }
 
 function evictionOf(config: KubeletConfiguration, limitsPods: boolean): KubeletSettings["eviction"] {

@@ -20,11 +20,12 @@ async function load(fields: string) {
 const loadJson = (fields: object) =>
   load(JSON.stringify({ kind: "KubeletConfiguration", apiVersion: "kubelet.config.k8s.io/v1beta1", ...fields }));
 
-test("a file without fields has the settings of no file, except that disks count as full earlier", async () => {
+test("a file without fields has the settings of no file, except for full disks and swap", async () => {
   const { settings, configuration, withoutEffect } = await load(head);
   const usual = await loadKubeletConfig(undefined);
   const { evictionHard, ...rest } = usual.configuration;
-  assert.deepEqual({ ...settings, eviction: usual.settings.eviction }, usual.settings);
+  assert.deepEqual({ ...settings, eviction: usual.settings.eviction, refusesSwap: false }, usual.settings);
+  assert.equal(settings.refusesSwap, true);
   assert.deepEqual({ ...configuration, kind: "" }, { ...rest, kind: "" });
   assert.deepEqual([evictionHard?.["nodefs.available"], evictionHard?.["memory.available"]], ["5%", "100Mi"]);
   const shareOf = ({ eviction }: typeof settings) => {
@@ -86,6 +87,30 @@ test("own thresholds replace the default ones, or add to them", async () => {
   assert.equal((await signals({ mergeDefaultEvictionSettings: true })).length, 5);
 });
 
+test("policies of processors, memory and topology become settings", async () => {
+  const { settings, withoutEffect } = await loadJson({
+    cpuManagerPolicy: "static",
+    cpuManagerPolicyOptions: { "full-pcpus-only": "true" },
+    reservedSystemCPUs: "0-1",
+    memoryManagerPolicy: "Static",
+    reservedMemory: [{ numaNode: 0, limits: { memory: "100Mi" } }],
+    topologyManagerPolicy: "restricted",
+    topologyManagerScope: "pod",
+    topologyManagerPolicyOptions: { "prefer-closest-numa-nodes": "true" },
+    memorySwap: { swapBehavior: "LimitedSwap" },
+    failSwapOn: false,
+    cpuCFSQuota: false,
+  });
+  assert.deepEqual(settings.placement, {
+    cpus: { wholeCores: true, isStrict: false, prefersCache: false, reserved: new Set([0, 1]) },
+    reconcileMs: 10_000,
+    memory: new Map([[0, { memory: 100 * 2 ** 20 }]]),
+    topology: { policy: "restricted", scope: "pod", prefersClosest: true, maxNodes: 8 },
+  });
+  assert.deepEqual([settings.swap, settings.refusesSwap, settings.limitsCpu], ["LimitedSwap", false, false]);
+  assert.deepEqual(withoutEffect, []);
+});
+
 const refused: readonly [fields: object, message: RegExp][] = [
   [{ maxPodz: 1 }, /kubelet\.yaml: maxPodz: there is no such field in KubeletConfiguration$/],
   [{ maxPods: "many" }, /kubelet\.yaml: .*maxPods/],
@@ -119,6 +144,12 @@ const refused: readonly [fields: object, message: RegExp][] = [
   [{ allowedUnsafeSysctls: ["kernel.panic"] }, /allowedUnsafeSysctls\[0\]: .*not known to be namespaced/],
   [{ podLogsDir: "/var/../etc" }, /podLogsDir: .*must be an absolute, normalized path/],
   [{ apiVersion: "v1" }, /apiVersion: must be kubelet\.config\.k8s\.io\/v1beta1, not "v1"/],
+  [{ cpuManagerPolicy: "static" }, /cpuManagerPolicy: .*requires systemReserved\.cpu \+ kubeReserved\.cpu/],
+  [{ memoryManagerPolicy: "Static" }, /memoryManagerPolicy: .*requires reservedMemory/],
+  [{ cpuManagerPolicyOptions: { "full-pcpus-only": "yes" } }, /bad value for option "full-pcpus-only"/],
+  [{ cpuManagerPolicyOptions: { "align-by-socket": "true" } }, /"align-by-socket" is not stable/],
+  [{ cpuManagerPolicyOptions: { magic: "true" } }, /unknown CPU Manager Policy option: "magic"/],
+  [{ topologyManagerPolicyOptions: { "max-allowable-numa-nodes": "99" } }, /must be from 8 to 16/],
   [{ runOnce: true }, /runOnce: .*has been deprecated/],
 ];
 for (const [fields, message] of refused) {

@@ -1,10 +1,11 @@
 import { type Cursor } from "#api/cursor.ts";
 import { isNegativeQuantity, isZeroQuantity, parseQuantity } from "#api/meta/quantity.ts";
 import { checkSignal, parseMinimumReclaim, parseThresholdValue } from "#kubelet/eviction/thresholds.ts";
+import { parseCpuSet } from "#lib/data/cpu-set.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { parseDuration } from "#schema/duration.ts";
 import type { KubeletConfiguration } from "./configuration.ts";
-import { parseCpuSet } from "./cpu-set.ts";
+import { parseCpuOptions, parseTopologyOptions } from "./placement-options.ts";
 
 type At = Cursor<KubeletConfiguration>;
 type Name = keyof KubeletConfiguration & string;
@@ -17,6 +18,7 @@ export function validateConfiguration(at: At): void {
   validateImages(at);
   validateEnforcement(at);
   validateReserved(at);
+  validatePlacement(at);
   validateEviction(at);
   validateShutdown(at);
   validateLogs(at);
@@ -201,6 +203,31 @@ function validateReserved(at: At): void {
     });
   });
 }
+
+/** Rules of the CPU, memory and topology managers, some of which upstream finds only when it starts. */
+function validatePlacement(at: At): void {
+  const { value } = at;
+  if (value.cpuManagerPolicy === "static" && value.reservedSystemCPUs === "" && !reservesCpu(value)) {
+    at.field("cpuManagerPolicy").invalid(
+      "the static policy requires systemReserved.cpu + kubeReserved.cpu to be greater than zero",
+    );
+  }
+  if (value.memoryManagerPolicy === "Static" && (value.reservedMemory ?? []).length === 0) {
+    at.field("memoryManagerPolicy").invalid("the Static policy requires reservedMemory");
+  }
+  if (value.memoryManagerPolicy === "None" && (value.reservedMemory ?? []).length > 0) {
+    at.field("reservedMemory").invalid("can only be set if memoryManagerPolicy is Static");
+  }
+  const { faults } = parseCpuOptions(value.cpuManagerPolicyOptions ?? {});
+  for (const fault of faults) at.field("cpuManagerPolicyOptions").invalid(fault);
+  const topology = parseTopologyOptions(value.topologyManagerPolicyOptions ?? {});
+  for (const fault of topology.faults) at.field("topologyManagerPolicyOptions").invalid(fault);
+  if (seconds(value.cpuManagerReconcilePeriod) < 1)
+    at.field("cpuManagerReconcilePeriod").invalid("must be at least 1s");
+}
+
+const reservesCpu = ({ systemReserved = {}, kubeReserved = {} }: KubeletConfiguration): boolean =>
+  [systemReserved.cpu, kubeReserved.cpu].some((amount) => amount !== undefined && !isZeroQuantity(amount));
 
 function checkQuantity(at: Cursor<string>): void {
   const fault = faultOf(() => parseQuantity(at.value));

@@ -43,7 +43,7 @@ function configOf(
     messageFile: "/pods/u/c/2",
     targetId: undefined,
     devices: [],
-    memoryCapacity: 8 * 2 ** 30,
+    rules: { memoryCapacity: 8 * 2 ** 30 },
     seccompDir: "/seccomp",
     ...more,
   });
@@ -207,7 +207,9 @@ for (const { name, container, score } of scores) {
 test("containerResources() are shares, quota and limits", () => {
   const pod = aPod(amounts({ cpu: "250m", memory: "1Gi" }, { cpu: "1500m", memory: "2Gi" }));
 
-  const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryLimitBytes } = containerResources(pod, first(pod), 8 * gib);
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryLimitBytes } = containerResources(pod, first(pod), {
+    memoryCapacity: 8 * gib,
+  });
 
   assert.deepEqual([cpuShares, cpuQuotaUs, cpuPeriodUs, memoryLimitBytes], [256, 150_000, 100_000, 2 * gib]);
 });
@@ -217,13 +219,13 @@ test("podCgroupLimits() limit a pod only if all its containers are limited", () 
   const other = { name: "d", image: "i", resources: { requests: { cpu: "500m" }, limits: { cpu: "1" } } };
   const partly = aPod({}, { containers: [first(limited), other] });
 
-  assert.deepEqual(podCgroupLimits(limited, 100), {
+  assert.deepEqual(podCgroupLimits(limited, { maxPids: 100 }), {
     cpuShares: 512,
     cpuPeriodUs: 100_000,
     cpuQuotaUs: 100_000,
     memoryBytes: gib,
     pids: 100,
   });
-  assert.deepEqual(podCgroupLimits(partly, undefined), { cpuShares: 1024, cpuPeriodUs: 100_000, cpuQuotaUs: 200_000 });
-  assert.deepEqual(podCgroupLimits(aPod(), undefined), { cpuShares: 2, cpuPeriodUs: 100_000 });
+  assert.deepEqual(podCgroupLimits(partly, {}), { cpuShares: 1024, cpuPeriodUs: 100_000, cpuQuotaUs: 200_000 });
+  assert.deepEqual(podCgroupLimits(aPod(), {}), { cpuShares: 2, cpuPeriodUs: 100_000 });
 });

@@ -4,7 +4,7 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import { isSidecar } from "#api/core/pod/pod-resources.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { ContainerAllocation } from "#kubelet/resources/device-calls.ts";
-import { containerResources } from "#kubelet/resources/linux-resources.ts";
+import { containerResources, type ResourceRules } from "#kubelet/resources/linux-resources.ts";
 import type { ContainerConfig, ContainerSecurity, Image, Mount, SecurityProfile } from "#kubelet/runtime/runtime.ts";
 import { type Environment, expand, expandAll } from "./environment.ts";
 import { containerAnnotations, containerLabels, podFullName } from "./runtime-labels.ts";
@@ -22,8 +22,7 @@ export interface ContainerInput {
   readonly messageFile: string | undefined;
   /** For an ephemeral container: the container whose processes it sees. */
   readonly targetId: string | undefined;
-  /** Bytes of memory of the node. */
-  readonly memoryCapacity: number;
+  readonly rules: ResourceRules;
   /** What device plugins allocated to it. */
   readonly devices: readonly ContainerAllocation[];
   /** The node's directory of seccomp profiles. */
@@ -69,7 +68,7 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,
     tty: container.tty ?? false,
-    resources: containerResources(pod, container, input.memoryCapacity),
+    resources: containerResources(pod, container, input.rules),
     security: containerSecurity(input),
     ...(stopSignal ? { stopSignal } : {}),
   };

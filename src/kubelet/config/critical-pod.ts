@@ -5,9 +5,14 @@ import { configSourceAnnotation, mirrorAnnotation } from "#api/well-known.ts";
 export const criticalPriority = 2_000_000_000;
 
 /** The node keeps such a pod as long as it can: it has a critical priority, or a file declares it. */
-export function isCriticalPod({ metadata, spec }: Pod): boolean {
-  const source = metadata.annotations?.[configSourceAnnotation];
-  const isStatic = source !== undefined && source !== "api";
+export function isCriticalPod(pod: Pod): boolean {
+  const { metadata, spec } = pod;
   const isMirror = metadata.annotations?.[mirrorAnnotation] !== undefined;
-  return isStatic || isMirror || (spec.priority ?? 0) >= criticalPriority;
+  return isStaticPod(pod) || isMirror || (spec.priority ?? 0) >= criticalPriority;
+}
+
+/** A file on the node declares it. */
+export function isStaticPod({ metadata }: Pod): boolean {
+  const source = metadata.annotations?.[configSourceAnnotation];
+  return source !== undefined && source !== "api";
 }

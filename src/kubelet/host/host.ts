@@ -5,6 +5,7 @@ import type { ResolverConfig } from "#kubelet/network/pod-dns.ts";
 import { type CheckLimits, type ProbeNetwork, type ProbeOutcome, simulatedNetwork } from "#kubelet/probes/network.ts";
 import type { KindOfProbe } from "#kubelet/probes/pod-probes.ts";
 import type { CheckTarget } from "#kubelet/probes/run-probe.ts";
+import type { ResourceRules } from "#kubelet/resources/linux-resources.ts";
 import type { PodStorage } from "#kubelet/resources/storage-limits.ts";
 import type { Image, Mount } from "#kubelet/runtime/runtime.ts";
 import type { MountedVolume, VolumeSources } from "#kubelet/volumes/plugin.ts";
@@ -16,8 +17,6 @@ export interface PodHost {
   readonly network: ProbeNetwork;
   /** The node's own resolver. */
   readonly resolver: ResolverConfig;
-  /** The machine's memory in bytes. */
-  readonly memoryCapacity: number;
   readonly seccompDir: string;
 
   /** Creates what must exist before the sandbox. */
@@ -33,6 +32,8 @@ export interface PodHost {
   refreshVolumes(pod: Pod, sources: VolumeSources): Promise<void>;
   /** Mounts the files of an image where the pod's image volume shows them. */
   mountImage(pod: Pod, volume: string, image: Image): Promise<void>;
+  /** What the machine decides about the resources of a container, at this moment. */
+  resourceRules(pod: Pod, container: AnyContainer): ResourceRules;
   /** Applies the pod's own limits to its cgroup, or lifts them for a while. */
   setLimits(pod: Pod, how: "own" | "none"): Promise<void>;
   /** Everything that is mounted into a container. */
@@ -95,13 +96,13 @@ export interface TerminationMessageRequest {
 export const simulatedHost: PodHost = {
   network: simulatedNetwork,
   resolver: { servers: [], searches: [], options: [] },
-  memoryCapacity: 2 ** 35,
   seccompDir: "/",
   prepare: async () => ({ logDirectory: "", cgroupParent: "" }),
   restrictTraffic: async () => {},
   mountVolumes: async () => new Map(),
   refreshVolumes: async () => {},
   mountImage: async () => {},
+  resourceRules: () => ({ memoryCapacity: 2 ** 35 }),
   setLimits: async () => {},
   containerMounts: async () => [],
   readVolumeFile: async () => undefined,

@@ -24,6 +24,7 @@ class FakeDevices implements Devices {
     this.total = total;
   }
   counts: Devices["counts"] = () => new Map([[widgets, { capacity: this.total, allocatable: this.total }]]);
+  hints: Devices["hints"] = () => [];
   allocate: Devices["allocate"] = async ({ podUid, container, resources }) => {
     const key = `${podUid} ${container}`;
     const wanted = resources[widgets] ?? 0;

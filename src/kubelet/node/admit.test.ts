@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Node } from "#api/core/node.ts";
 import { aPod } from "#api/core/pod/testing-pod.ts";
-import { admitPod } from "./admit.ts";
+import { build } from "#testing/build.ts";
+import { admitPod, admitResize, isWorthASecondLook } from "./admit.ts";
 
 const taking = (hostPort: number) => ({ ports: [{ containerPort: 80, hostPort }] });
 const allocatable = { pods: "10" };
@@ -19,4 +21,62 @@ test("admitPod() allows a port that only an init container of another pod used",
   const other = aPod({ initContainers: [{ name: "step", image: "step:1", ...taking(8000) }] });
 
   assert.equal(admitPod(aPod({}, taking(8000)), { allocatable, others: [other] }), undefined);
+});
+
+const labelled = (spec: object = {}) => build(Node, { metadata: { name: "n1", labels: { disk: "ssd" } }, spec });
+const tainted = (effect: string) => labelled({ taints: [{ key: "k", value: "v", effect }] });
+const onlyOn = (...values: string[]) => ({
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: "disk", operator: "In", values }] }],
+      },
+    },
+  },
+});
+const isStatic = { metadata: { annotations: { "kubernetes.io/config.source": "file" } } };
+
+const verdicts: readonly [name: string, pod: Record<string, unknown>, node: Node | undefined, reason: string | undefined][] = [
+  ["a selector that the node matches", { nodeSelector: { disk: "ssd" } }, labelled(), undefined],
+  ["a selector that it does not match", { nodeSelector: { disk: "hdd" } }, labelled(), "NodeAffinity"],
+  ["an affinity that it matches", onlyOn("ssd", "nvme"), labelled(), undefined],
+  ["an affinity that it does not match", onlyOn("hdd"), labelled(), "NodeAffinity"],
+  ["a node that is not known yet", onlyOn("hdd"), undefined, undefined],
+  ["a taint that evicts", {}, tainted("NoExecute"), "TaintToleration"],
+  ["a taint that only keeps pods off", {}, tainted("NoSchedule"), undefined],
+  ["a tolerated taint", { tolerations: [{ operator: "Exists" }] }, tainted("NoExecute"), undefined],
+];
+for (const [name, spec, node, reason] of verdicts) {
+  test(`admitPod() judges ${name}`, () => {
+    assert.equal(admitPod(aPod(spec), { allocatable, others: [], node })?.reason, reason);
+  });
+}
+
+test("admitPod() lets a static pod run on a tainted node", () => {
+  const pod = { ...aPod(), metadata: { ...aPod().metadata, ...isStatic.metadata } };
+
+  assert.equal(admitPod(pod, { allocatable, others: [], node: tainted("NoExecute") }), undefined);
+});
+
+test("isWorthASecondLook() if the Node that was seen may be late", () => {
+  const rejected = (reason: string) => ({ reason, message: "" });
+  assert.equal(isWorthASecondLook(aPod(), labelled(), rejected("NodeAffinity")), true);
+  assert.equal(isWorthASecondLook(aPod(), labelled(), rejected("OutOfcpu")), false);
+  assert.equal(isWorthASecondLook(aPod(onlyOn("ssd")), undefined, undefined), true);
+  assert.equal(isWorthASecondLook(aPod(), undefined, undefined), false);
+});
+
+test("admitResize() never changes a Guaranteed pod whose processors are its own", () => {
+  const resources = { requests: { cpu: "1", memory: "1Mi" }, limits: { cpu: "1", memory: "1Mi" } };
+  const room = {
+    allocatable: { ...allocatable, cpu: "9", memory: "1Gi" },
+    others: [],
+    fixedBy: 'CPU Manager policy "static"',
+  };
+
+  assert.deepEqual(admitResize(aPod({}, { resources }), room), {
+    reason: "Infeasible",
+    message: 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+  });
+  assert.equal(admitResize(aPod(), room), undefined);
 });

@@ -1,8 +1,12 @@
 import { isExtendedResource } from "#api/core/container/resource-list.ts";
+import type { Node } from "#api/core/node.ts";
+import { matchesRequired } from "#api/core/node-match.ts";
 import { hostPorts, isAnyPortTaken } from "#api/core/pod/host-ports.ts";
-import { podRequests } from "#api/core/pod/pod-resources.ts";
+import { podRequests, qosClassOf } from "#api/core/pod/pod-resources.ts";
+import { tolerates } from "#api/core/pod/tolerations.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
+import { isStaticPod } from "#kubelet/config/critical-pod.ts";
 import type { Amounts } from "./machine.ts";
 
 export interface Rejection {
@@ -15,6 +19,10 @@ export interface NodeRoom {
   readonly others: readonly Pod[];
   /** Sysctls that pods may set besides the safe ones; one that ends in * stands for all that begin so. */
   readonly unsafeSysctls?: readonly string[];
+  /** The policy by which Guaranteed pods keep the resources that they have. */
+  readonly fixedBy?: string | undefined;
+  /** The labels and taints of the node, as far as they are known. */
+  readonly node?: Node | undefined;
 }
 
 /** Whether the node can run a pod that was bound to it. The scheduler may not have known everything. */
@@ -27,13 +35,38 @@ export function admitPod(pod: Pod, room: NodeRoom): Rejection | undefined {
     if (!isSafeSysctl(name) && !isListed(name, room.unsafeSysctls ?? []))
       return { reason: "SysctlForbidden", message: `forbidden sysctl: "${name}" not allowlisted` };
   }
-  if (hasPortConflict(pod, room.others)) {
-    return {
-      reason: "NodePorts",
-      message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
-    };
-  }
-  return findShortage(pod, room);
+  return (
+    findShortage(pod, room) ?? placeRejection(pod, room.node) ?? portRejection(pod, room) ?? taintRejection(pod, room)
+  );
+}
+
+const failed = (reason: string, message: string): Rejection => ({
+  reason,
+  message: `Predicate ${reason} failed: ${message}`,
+});
+
+/** Somebody may have bound the pod to a node that its selector or affinity excludes. */
+function placeRejection(pod: Pod, node: Node | undefined): Rejection | undefined {
+  if (!node || matchesRequired(pod, node)) return undefined;
+  return failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector");
+}
+
+function portRejection(pod: Pod, { others }: NodeRoom): Rejection | undefined {
+  if (!hasPortConflict(pod, others)) return undefined;
+  return failed("NodePorts", "node(s) didn't have free ports for the requested pod ports");
+}
+
+/** Only taints that would also evict the pod count, and not for static pods. */
+function taintRejection(pod: Pod, { node }: NodeRoom): Rejection | undefined {
+  const taints = (node?.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
+  if (isStaticPod(pod) || taints.every((taint) => tolerates(pod.spec.tolerations, taint))) return undefined;
+  return failed("TaintToleration", "node(s) had taints that the pod didn't tolerate");
+}
+
+/** Whether a newer version of the Node may lead to another verdict: what is known of it may be late. */
+export function isWorthASecondLook(pod: Pod, node: Node | undefined, verdict: Rejection | undefined): boolean {
+  if (verdict) return verdict.reason === "NodeAffinity" || verdict.reason === "TaintToleration";
+  return node === undefined && (pod.spec.nodeSelector !== undefined || pod.spec.affinity?.nodeAffinity !== undefined);
 }
 
 /** Sysctls that affect only the pod and cannot harm the node. */
@@ -94,6 +127,9 @@ const shortage = (name: string, { requested, used, capacity }: Counts): Rejectio
 
 /** Whether a running pod can be resized: yes, not now, or never. */
 export function admitResize(pod: Pod, room: NodeRoom): Rejection | undefined {
+  if (room.fixedBy !== undefined && qosClassOf(pod.spec) === "Guaranteed") {
+    return { reason: "Infeasible", message: `Resize is infeasible for Guaranteed Pods alongside ${room.fixedBy}` };
+  }
   for (const [name, amount] of Object.entries(podRequests(pod.spec))) {
     const requested = measure(name)(amount);
     const capacity = measure(name)(room.allocatable[name] ?? "0");

@@ -1,9 +1,12 @@
+import type { Node } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { pressureRejection } from "#kubelet/eviction/admit-under-pressure.ts";
 import type { Pressure } from "#kubelet/eviction/signals.ts";
-import { admitPod, type NodeRoom, type Rejection } from "#kubelet/node/admit.ts";
-import { admitDevices, type Devices, mayWantDevices } from "#kubelet/node/admit-devices.ts";
+import { admitPod, isWorthASecondLook, type NodeRoom, type Rejection } from "#kubelet/node/admit.ts";
+import type { Devices } from "#kubelet/node/admit-devices.ts";
+import { admitResources, mayWantResources } from "#kubelet/node/admit-resources.ts";
+import type { Placements } from "#kubelet/placement/placements.ts";
 import type { Log } from "#lib/process/log.ts";
 import type { Change } from "#runtime/informer.ts";
 import { parseTraceparent } from "#trace/trace.ts";
@@ -17,11 +20,19 @@ export interface NodePodsOptions {
   /** The resources that the node has for pods. */
   readonly allocatable: NodeRoom["allocatable"];
   readonly unsafeSysctls?: NodeRoom["unsafeSysctls"];
+  readonly fixedBy?: NodeRoom["fixedBy"];
+  /** The Node as it was last seen, and as the API has it now. */
+  node?(): Node | undefined;
+  newestNode?(): Promise<Node>;
   readonly devices: Devices | undefined;
+  /** Processors and memory that pods have for themselves. */
+  readonly placements?: Placements | undefined;
   readonly log: Log;
   /** The conditions of pressure that the node has; none by default. */
   pressure?(): readonly Pressure[];
   isShuttingDown?(): boolean;
+  /** Called when a pod may have got processors for itself. */
+  placed?(): void;
   /** Called when nothing is left of a pod. */
   finished(uid: string): void;
 }
@@ -39,6 +50,8 @@ export class NodePods {
   /** Pods of which nothing is left here, although the API still has them. */
   readonly #removed = new Set<string>();
   readonly #closing = new AbortController();
+  /** Pods get resources of their own one after another, because two must not choose the same. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: NodePodsOptions) {
     this.#options = options;
@@ -67,26 +80,63 @@ export class NodePods {
     const found = this.#found.get(uid);
     this.#found.delete(uid);
     const isNew = found === undefined && pod.status.startTime === undefined && !pod.metadata.deletionTimestamp;
-    const rejection = isNew ? this.#admit(pod) : undefined;
-    const admission = isNew && !rejection && mayWantDevices(pod) ? this.#admitDevices(pod) : undefined;
+    const { rejection, admission } = isNew ? this.#admit(pod) : {};
     const worker = new PodWorker(deps, { pod, found, admission, finished: (gone) => this.#podFinished(gone) });
     this.#workers.set(uid, worker);
     if (rejection) worker.reject(rejection);
     return worker;
   }
 
-  #admit(pod: Pod): Rejection | undefined {
+  /** The verdict on a new pod, at once if possible. */
+  #admit(pod: Pod): { rejection?: Rejection | undefined; admission?: Promise<Rejection | undefined> } {
+    const verdict = this.#judge(pod);
+    const { newestNode, node } = this.#options;
+    if (newestNode && isWorthASecondLook(pod, node?.(), verdict)) {
+      return { admission: this.#judgeAgain(pod, verdict, newestNode) };
+    }
+    if (verdict) return { rejection: verdict };
+    return mayWantResources(this.#own, pod) ? { admission: this.#admitResources(pod) } : {};
+  }
+
+  async #judgeAgain(
+    pod: Pod,
+    verdict: Rejection | undefined,
+    newestNode: () => Promise<Node>,
+  ): Promise<Rejection | undefined> {
+    // Without an answer, the first verdict stays.
+    const node = await newestNode().catch(() => undefined);
+    const refused = node ? this.#judge(pod, node) : verdict;
+    return refused ?? (mayWantResources(this.#own, pod) ? await this.#admitResources(pod) : undefined);
+  }
+
+  #judge(pod: Pod, node = this.#options.node?.()): Rejection | undefined {
     if (this.#options.isShuttingDown?.()) {
       return { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." };
     }
-    return pressureRejection(pod, this.#options.pressure?.() ?? []) ?? admitPod(pod, this.roomFor(pod.metadata.uid));
+    return (
+      pressureRejection(pod, this.#options.pressure?.() ?? []) ??
+      admitPod(pod, { ...this.roomFor(pod.metadata.uid), node })
+    );
   }
 
-  async #admitDevices(pod: Pod): Promise<Rejection | undefined> {
-    const { devices } = this.#options;
-    if (!devices) return undefined;
-    const others = this.#activeWorkers().map(({ uid }) => uid);
-    return await admitDevices(devices, pod, others);
+  get #own() {
+    const { devices, placements } = this.#options;
+    return { devices, placements };
+  }
+
+  #admitResources(pod: Pod): Promise<Rejection | undefined> {
+    const admission = this.#turn.then(async () => {
+      const refused = await admitResources(this.#own, pod, [...this.activePods]);
+      this.#options.placed?.();
+      return refused;
+    });
+    this.#turn = admission;
+    return admission;
+  }
+
+  /** The pods that have not ended. */
+  get activePods(): ReadonlySet<string> {
+    return new Set(this.#activeWorkers().map(({ uid }) => uid));
   }
 
   #podFinished({ uid, isGone }: PodWorker): void {
@@ -106,8 +156,8 @@ export class NodePods {
   /** The node's resources minus those of all other pods. */
   roomFor(uid: string): NodeRoom {
     const others = this.#activeWorkers().filter((worker) => worker.uid !== uid);
-    const { allocatable, unsafeSysctls = [] } = this.#options;
-    return { allocatable, unsafeSysctls, others: others.map(({ pod }) => pod) };
+    const { allocatable, unsafeSysctls = [], fixedBy } = this.#options;
+    return { allocatable, unsafeSysctls, fixedBy, others: others.map(({ pod }) => pod) };
   }
 
   /** Ends a pod with phase Failed and the given reason. False if the pod is not here. */

@@ -8,6 +8,7 @@ import type { ImagePuller } from "#kubelet/images/puller.ts";
 import type { ClusterDns } from "#kubelet/network/pod-dns.ts";
 import type { Rejection } from "#kubelet/node/admit.ts";
 import type { Devices } from "#kubelet/node/admit-devices.ts";
+import type { Placements } from "#kubelet/placement/placements.ts";
 import type { ContainerRuntime } from "#kubelet/runtime/runtime.ts";
 import type { VolumeSources } from "#kubelet/volumes/plugin.ts";
 import type { Clock } from "#lib/async/clock.ts";
@@ -31,6 +32,8 @@ export interface PodDeps {
   readonly puller: ImagePuller;
   /** What device plugins offer; absent where there are none. */
   readonly devices: Devices | undefined;
+  /** Processors and memory of their own; absent if pods share them all. */
+  readonly placements?: Placements | undefined;
   /** Prepares claims for devices; absent where nodes are simulated. */
   readonly claims: PodClaims | undefined;
   readonly objects: Pick<ReferencedObjects, "configMap" | "secret" | "release">;

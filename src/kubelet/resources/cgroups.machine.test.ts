@@ -64,7 +64,7 @@ test("v2 enables controllers down to the group, and writes limits in its format"
   await mkdir(`${mount}/kubepods/podx`);
   await writeFile(`${mount}/kubepods/podx/memory.swap.max`, "max");
 
-  await openCgroups("v2", systemClock, mount).ensure("/kubepods/podx", {
+  await openCgroups("v2", systemClock, { mountPoint: mount }).ensure("/kubepods/podx", {
     cpuShares: 1024,
     cpuQuotaUs: 5000,
     memoryBytes: 1024,

@@ -46,8 +46,16 @@ export function podCgroup(root: string, qos: QosClass, uid: string): string {
 export const qosCgroup = (root: string, qos: QosClass): string =>
   `${root}/kubepods${qos === "Guaranteed" ? "" : `/${qos.toLowerCase()}`}`;
 
-export const openCgroups = (mode: CgroupMode, clock: Clock, mountPoint = "/sys/fs/cgroup"): Cgroups =>
-  mode === "v2" ? unifiedCgroups(clock, mountPoint) : splitCgroups(mode, clock, mountPoint);
+export interface CgroupsOptions {
+  readonly mountPoint?: string;
+  /** Whether pods may use swap, as far as their containers may; false by default. */
+  readonly allowsSwap?: boolean;
+}
+
+export function openCgroups(mode: CgroupMode, clock: Clock, options: CgroupsOptions = {}): Cgroups {
+  const { mountPoint = "/sys/fs/cgroup", allowsSwap = false } = options;
+  return mode === "v2" ? unifiedCgroups(clock, mountPoint, allowsSwap) : splitCgroups(mode, clock, mountPoint);
+}
 
 /** v1: a tree for each controller. */
 function splitCgroups(mode: CgroupMode, clock: Clock, mountPoint: string): Cgroups {
@@ -95,7 +103,7 @@ function splitCgroups(mode: CgroupMode, clock: Clock, mountPoint: string): Cgrou
 }
 
 /** v2: one tree, in which each group enables the controllers of its children. */
-function unifiedCgroups(clock: Clock, mountPoint: string): Cgroups {
+function unifiedCgroups(clock: Clock, mountPoint: string, allowsSwap: boolean): Cgroups {
   return {
     mode: "v2",
     async ensure(path, limits) {
@@ -106,7 +114,7 @@ function unifiedCgroups(clock: Clock, mountPoint: string): Cgroups {
       if (limits.cpuShares !== undefined) await writeFile(`${dir}/cpu.weight`, String(cpuWeight(limits.cpuShares)));
       await writeFile(`${dir}/cpu.max`, `${limits.cpuQuotaUs ?? "max"} ${period}`);
       await writeFile(`${dir}/memory.max`, String(limits.memoryBytes ?? "max"));
-      await forbidSwap(dir);
+      await limitSwap(dir, allowsSwap ? "max" : "0");
       await writeFile(`${dir}/pids.max`, String(limits.pids ?? "max"));
     },
     remove: (path) => removeCgroup(clock, `${mountPoint}${path}`),
@@ -135,8 +143,8 @@ function unifiedCgroups(clock: Clock, mountPoint: string): Cgroups {
 }
 
 /** What a pod swaps out would escape its limit, and slow down everybody's disk. A kernel without swap has no such file. */
-async function forbidSwap(dir: string): Promise<void> {
-  await writeFile(`${dir}/memory.swap.max`, "0", { flag: "r+" }).catch((error: unknown) => {
+async function limitSwap(dir: string, max: string): Promise<void> {
+  await writeFile(`${dir}/memory.swap.max`, max, { flag: "r+" }).catch((error: unknown) => {
     if (errorCode(error) !== "ENOENT") throw error;
   });
 }

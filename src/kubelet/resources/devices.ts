@@ -1,5 +1,6 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { isExtendedResource } from "#api/core/container/resource-list.ts";
+import type { Hint } from "#kubelet/placement/merge-hints.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { aborted } from "#lib/async/tasks.ts";
 import type { Log } from "#lib/process/log.ts";
@@ -8,6 +9,7 @@ import { serveGrpc, serveUnary } from "#lib/proto/grpc/server.ts";
 import { GrpcError, isGrpcError } from "#lib/proto/grpc/status.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type ContainerAllocation, deviceCalls, Empty, RegisterRequest, registerPath } from "./device-calls.ts";
+import { type DeviceNodes, deviceHints, nodesOfDevice, sortByNode } from "./device-hints.ts";
 import { DeviceLedger } from "./device-ledger.ts";
 
 export interface DeviceManagerOptions {
@@ -30,6 +32,8 @@ export interface DeviceRequest {
   readonly isPassedOn: boolean;
   /** Counts by resource name; resources without a plugin are ignored. */
   readonly resources: Readonly<Record<string, number>>;
+  /** The NUMA nodes from which the devices should come. */
+  readonly mask?: number | undefined;
 }
 
 interface Plugin {
@@ -38,6 +42,7 @@ interface Plugin {
   readonly canPrefer: boolean;
   healthy: ReadonlySet<string>;
   all: ReadonlySet<string>;
+  nodes: DeviceNodes;
 }
 
 /** The devices that plugins offer, and which container holds which. */
@@ -89,6 +94,7 @@ export class DeviceManager {
         canPrefer: options.getPreferredAllocationAvailable,
         healthy: before?.healthy ?? new Set(),
         all: before?.all ?? new Set(),
+        nodes: before?.nodes ?? new Map(),
       };
       this.#plugins.set(resource, plugin);
       before?.client.close();
@@ -126,6 +132,19 @@ export class DeviceManager {
     });
   }
 
+  /** The NUMA nodes from which each of the requested devices can come, among those of the machine. */
+  hints({ podUid, container, resources }: Omit<DeviceRequest, "mask">, known: number): Hint[][] {
+    return Object.entries(resources).flatMap(([resource, count]) => {
+      const plugin = this.#plugins.get(resource);
+      if (!plugin || count === 0) return [];
+      const has = this.#ledger.of(podUid, container).find((one) => one.resource === resource);
+      const { taken, passedOn } = this.#ledger.takenFrom(podUid, resource);
+      const free = has ? new Set(has.ids) : plugin.healthy.difference(taken);
+      const found = deviceHints({ nodes: plugin.nodes, known, free, passedOn: has ? [] : passedOn, count });
+      return found ? [found.length > 0 ? found : [{ mask: undefined, isPreferred: false }]] : [];
+    });
+  }
+
   /** Call this before each start of a container with devices. */
   async preStart(podUid: string, container: string): Promise<void> {
     for (const { resource, ids } of this.#ledger.of(podUid, container)) {
@@ -157,7 +176,7 @@ export class DeviceManager {
     const { podUid, container, isPassedOn } = request;
     const before = this.#ledger.of(podUid, container).find((one) => one.resource === resource);
     if (before) return before.response;
-    const { plugin, ids } = await this.#choose(podUid, resource, count);
+    const { plugin, ids } = await this.#choose(request, resource, count);
     const call = { containerRequests: [{ ids }] };
     const { containerResponses } = await plugin.client.call(deviceCalls.allocate, call, { timeoutMs: 30_000 });
     const [response] = containerResponses;
@@ -167,21 +186,30 @@ export class DeviceManager {
   }
 
   /** Prefers devices that an earlier container of the pod passes on, then those that the plugin prefers. */
-  async #choose(podUid: string, resource: string, count: number): Promise<{ plugin: Plugin; ids: string[] }> {
+  async #choose(
+    { podUid, mask }: DeviceRequest,
+    resource: string,
+    count: number,
+  ): Promise<{ plugin: Plugin; ids: string[] }> {
     const plugin = this.#plugins.get(resource);
     if (!plugin || plugin.healthy.size === 0) {
       throw new Error(`no healthy devices present; cannot allocate unhealthy devices ${resource}`);
     }
     const { taken, passedOn } = this.#ledger.takenFrom(podUid, resource);
-    const sure = passedOn.filter((id) => plugin.healthy.has(id)).slice(0, count);
+    const reused = passedOn.filter((id) => plugin.healthy.has(id)).slice(0, count);
     const free = [...plugin.healthy].filter((id) => !taken.has(id) && !passedOn.includes(id));
-    const missing = count - sure.length;
+    const missing = count - reused.length;
     if (free.length < missing) {
       const numbers = `Requested: ${missing}, Available: ${free.length}`;
       throw new Error(`requested number of devices unavailable for ${resource}. ${numbers}`);
     }
-    const liked = missing > 0 && missing < free.length ? await prefer(plugin, { sure, free, count }) : [];
-    return { plugin, ids: [...new Set([...sure, ...liked, ...free])].slice(0, count) };
+    const { near, others } = sortByNode(free, plugin.nodes, mask);
+    const isEnough = near.length >= missing;
+    const sure = isEnough ? reused : [...reused, ...near];
+    const rest = isEnough ? near : others;
+    const open = count - sure.length;
+    const liked = open > 0 && open < rest.length ? await prefer(plugin, { sure, free: rest, count }) : [];
+    return { plugin, ids: [...new Set([...sure, ...liked, ...rest])].slice(0, count) };
   }
 
   async #follow(resource: string, plugin: Plugin, signal: AbortSignal): Promise<void> {
@@ -189,6 +217,8 @@ export class DeviceManager {
     try {
       for await (const { devices } of plugin.client.stream(deviceCalls.listAndWatch, {}, { signal })) {
         plugin.all = new Set(devices.map(({ id }) => id));
+        const nodesOf = (topology: (typeof devices)[number]["topology"]) => (topology?.nodes ?? []).map(({ id }) => id);
+        plugin.nodes = new Map(devices.map(({ id, topology }) => [id, nodesOfDevice(nodesOf(topology))]));
         plugin.healthy = new Set(devices.filter(({ health }) => health === "Healthy").map(({ id }) => id));
         this.#options.onChange?.();
       }

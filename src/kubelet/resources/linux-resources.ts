@@ -2,8 +2,10 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import { isSidecar, podLimits, podRequests, qosClassOf } from "#api/core/pod/pod-resources.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
+import type { ContainerPlace } from "#kubelet/placement/placements.ts";
 import type { LinuxResources } from "#kubelet/runtime/runtime.ts";
 import type { CgroupLimits } from "./cgroups.ts";
+import { type SwapRules, swapLimit } from "./swap.ts";
 
 const sharesPerCpu = 1024;
 const minShares = 2;
@@ -22,13 +24,27 @@ export const cpuQuotaUs = (milli: number): number | undefined =>
 const milliOf = (amount: string | undefined): number => (amount === undefined ? 0 : quantityMilliValue(amount));
 const bytesOf = (amount: string | undefined): number => (amount === undefined ? 0 : quantityValue(amount));
 
+/** What the machine and its administrator decide about the resources of a container. */
+export interface ResourceRules {
+  /** Bytes of memory of the node. */
+  readonly memoryCapacity: number;
+  /** Whether limits of CPU are enforced; true by default. */
+  readonly limitsCpu?: boolean;
+  /** Absent if nothing is known about swap. */
+  readonly swap?: SwapRules;
+  /** Processors and memory that the container has or shares. */
+  readonly place?: ContainerPlace;
+}
+
 /** What the runtime enforces for one container. */
-export function containerResources(pod: Pod, container: AnyContainer, memoryCapacity: number): LinuxResources {
+export function containerResources(pod: Pod, container: AnyContainer, rules: ResourceRules): LinuxResources {
+  const { memoryCapacity, swap, place: { hasOwnCpus = false, ...cpuset } = {} } = rules;
   const { requests = {}, limits = {} } = container.resources;
   const whole = pod.spec.resources?.limits ?? {};
   const cpuLimit = milliOf(limits.cpu) || milliOf(whole.cpu);
   const memory = bytesOf(limits.memory) || bytesOf(whole.memory);
-  const quota = cpuQuotaUs(cpuLimit);
+  // Whoever has processors for itself is limited by them, and a quota would only make it wait.
+  const quota = (rules.limitsCpu ?? true) && !hasOwnCpus ? cpuQuotaUs(cpuLimit) : undefined;
   return {
     cpuShares: cpuShares(requests.cpu === undefined ? cpuLimit : milliOf(requests.cpu)),
     cpuPeriodUs: periodUs,
@@ -36,6 +52,8 @@ export function containerResources(pod: Pod, container: AnyContainer, memoryCapa
     ...(memory === 0 ? {} : { memoryLimitBytes: memory }),
     oomScoreAdj: oomScoreAdjust(pod, container, memoryCapacity),
     ...hugepages(limits),
+    ...cpuset,
+    ...(swap ? swapLimit(swap, pod, container) : {}),
   };
 }
 
@@ -78,14 +96,20 @@ function unassignedMemory({ spec }: Pod): number {
   return Math.max(0, Math.floor((whole - assigned) / containers.length));
 }
 
+export interface PodLimitRules {
+  readonly maxPids?: number | undefined;
+  /** False if the pod has processors for itself, or if limits of CPU are not enforced. */
+  readonly limitsCpu?: boolean;
+}
+
 /** The limits of a pod's cgroup. A limit applies only if every container has one. */
-export function podCgroupLimits({ spec }: Pod, pidLimit: number | undefined): CgroupLimits {
+export function podCgroupLimits({ spec }: Pod, { maxPids, limitsCpu = true }: PodLimitRules): CgroupLimits {
   const requests = podRequests(spec);
   const limits = podLimits(spec);
   const containers = [...(spec.initContainers ?? []), ...spec.containers];
   const limitsAll = (name: string) =>
     spec.resources?.limits?.[name] !== undefined || containers.every(({ resources }) => resources.limits?.[name]);
-  const quota = limitsAll("cpu") ? cpuQuotaUs(milliOf(limits.cpu)) : undefined;
+  const quota = limitsCpu && limitsAll("cpu") ? cpuQuotaUs(milliOf(limits.cpu)) : undefined;
   const memory = limitsAll("memory") ? bytesOf(limits.memory) : 0;
   const qos = qosClassOf(spec);
   return {
@@ -93,7 +117,7 @@ export function podCgroupLimits({ spec }: Pod, pidLimit: number | undefined): Cg
     cpuPeriodUs: periodUs,
     ...(quota === undefined ? {} : { cpuQuotaUs: quota }),
     ...(memory === 0 ? {} : { memoryBytes: memory }),
-    ...(pidLimit === undefined ? {} : { pids: pidLimit }),
+    ...(maxPids === undefined ? {} : { pids: maxPids }),
   };
 }
 

@@ -5,6 +5,8 @@ import { containerEnvironment, type Environment, referencesOf } from "#kubelet/c
 import { containerHash } from "#kubelet/config/runtime-labels.ts";
 import type { MountedVolumes } from "#kubelet/host/host.ts";
 import { deviceRequest, hasExtendedResources } from "#kubelet/node/admit-devices.ts";
+import { bestNodes } from "#kubelet/node/admit-resources.ts";
+import { placeable } from "#kubelet/placement/placement.ts";
 import type { ContainerRecord, SandboxRecord } from "#kubelet/pod/plan/pod-state.ts";
 import type { Image, SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { messageOf } from "#lib/text/message-of.ts";
@@ -88,7 +90,7 @@ async function prepareContainer(deps: PodDeps, run: ContainerRun) {
     allocateDevices(deps, pod, container),
   ]);
   const volumeDevices = volumeDevicesOf(container, volumes);
-  const { memoryCapacity, seccompDir } = host;
+  await placeNow(deps, pod, container);
   return containerConfig({
     pod: withAddress,
     container,
@@ -100,10 +102,18 @@ async function prepareContainer(deps: PodDeps, run: ContainerRun) {
     messageFile,
     targetId,
     devices: [...devices, ...volumeDevices],
-    memoryCapacity,
-    seccompDir,
+    rules: host.resourceRules(pod, container),
+    seccompDir: host.seccompDir,
     seccompDefault: deps.seccompDefault ?? false,
   });
+}
+
+/** Gives the container processors and memory if what it had is no longer known. */
+async function placeNow({ devices, placements }: PodDeps, pod: Pod, { name }: AnyContainer): Promise<void> {
+  const container = placements?.wants(pod) ? placeable(pod).find((one) => one.name === name) : undefined;
+  if (!placements || !container || !placements.lacks(pod, container)) return;
+  placements.place(pod, container, bestNodes({ devices, placements }, pod, container));
+  await placements.save();
 }
 
 /** The devices that were allocated when the pod was admitted; allocates now if that is no longer known. */

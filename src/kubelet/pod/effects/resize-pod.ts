@@ -40,7 +40,7 @@ async function resizeContainers(deps: PodDeps, pod: Pod, { resizes, records }: R
     return record && container ? [{ record, container, growth: growthOf(pod, record) }] : [];
   });
   for (const { record, container } of due.toSorted((a, b) => a.growth - b.growth)) {
-    const { oomScoreAdj: _, ...resources } = containerResources(pod, container, host.memoryCapacity);
+    const { oomScoreAdj: _, ...resources } = containerResources(pod, container, host.resourceRules(pod, container));
     // A limit that was removed must be reset explicitly.
     await runtime.updateResources(record.id, { cpuQuotaUs: -1, ...resources });
     const now = records.get(record.id);

@@ -11,3 +11,14 @@ export function parseCpuSet(text: string): ReadonlySet<number> | undefined {
   }
   return cpus;
 }
+
+/** The list as the kernel writes it. */
+export function renderCpuSet(cpus: Iterable<number>): string {
+  const runs: [from: number, to: number][] = [];
+  for (const cpu of [...cpus].toSorted((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last && cpu <= last[1] + 1) last[1] = cpu;
+    else runs.push([cpu, cpu]);
+  }
+  return runs.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(",");
+}
