@@ -1,7 +1,7 @@
 import { type ControlPlane, startControlPlane } from "#cluster/control-plane.ts";
 import { dnsUser, ingressUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
 import { serviceAddress } from "#cluster/join/announce.ts";
-import { loadKubeletConfig } from "#cluster/kubelet-config/load.ts";
+import { loadKubeletFiles } from "#cluster/kubelet-config/load.ts";
 import { openMachineLinks } from "#cluster/machines/machine-links.ts";
 import { type MachinesPlan, planMachines } from "#cluster/machines/plan-machines.ts";
 import { runNode } from "#cluster/node.ts";
@@ -15,7 +15,7 @@ import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type IngressValues, ingressPorts } from "./flags/ingress-flags.ts";
-import { type KubeletValues, kubeletConfigFile } from "./flags/kubelet-flags.ts";
+import { type KubeletValues, kubeletFiles } from "./flags/kubelet-flags.ts";
 import { type ServerValues, serverOptions } from "./flags/server-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
@@ -55,8 +55,8 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   const base = { clock: systemClock, log, random: systemRandom };
   if (!raisePriority()) log.warn("pods may slow down the API server: raising its priority needs CAP_SYS_NICE");
   const { signal, beforeEnd } = endAfter(shutdownSignal());
-  const kubeletConfig = kubeletConfigFile(values);
-  const kubelet = await loadKubeletConfig(kubeletConfig);
+  const files = kubeletFiles(values);
+  const kubelet = await loadKubeletFiles(files);
   const sinceMs = systemClock.now();
   const machines = machinesOf(values);
   if (machines) await openMachineLinks(machines);
@@ -81,7 +81,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
       (ended) => plane.run(ended),
       (ended) => runNode({ ...base, ...nodeOptions(values, plane), kubelet, beforeEnd, address, progress }, ended),
       (ended) => reportReady(plane.api.informers, names, { progress, sinceMs, signal: ended }),
-      (ended) => runMachines(machines, { plane, log, verbose: values.verbose, kubeletConfig }, ended),
+      (ended) => runMachines(machines, { plane, log, verbose: values.verbose, kubeletFiles: files }, ended),
       (ended) => giveBackMemory({ clock: systemClock }, ended),
     ]);
   } catch (error) {

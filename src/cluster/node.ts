@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { Node } from "#api/core/node.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
@@ -16,11 +17,12 @@ import { ensurePauseImage, type ImportDeps, importImage, pauseImageName } from "
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { openLinuxHost } from "#kubelet/linux-host.ts";
 import { writeCniConfig } from "#kubelet/network/cni.ts";
-import { type Machine, podsMemoryBytes, readMachine } from "#kubelet/node/machine.ts";
+import { keptFree, type Machine, podsMemoryBytes, readMachine } from "#kubelet/node/machine.ts";
 import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
 import { type CgroupMode, openCgroups } from "#kubelet/resources/cgroups.ts";
 import { protectFromOom } from "#kubelet/resources/oom.ts";
 import { canLimitSwap, hasSwap } from "#kubelet/resources/swap.ts";
+import { watchSystemOom } from "#kubelet/resources/system-oom.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
 import type { KubeletSettings } from "#kubelet/settings.ts";
@@ -145,7 +147,8 @@ interface Runtime {
 async function startRuntime(options: NodeOptions, signal: AbortSignal): Promise<Runtime & { machine: Machine }> {
   const { dataDir, clock, log } = options;
   const { settings } = options.kubelet;
-  await protectFromOom([ownPid()], { log });
+  const { oomScore: score } = settings;
+  await protectFromOom([ownPid()], { log, score });
   if (settings.refusesSwap && (await hasSwap())) {
     throw new Error("the machine has swap: turn it off, or set failSwapOn to false in the kubelet's configuration");
   }
@@ -160,7 +163,7 @@ async function startRuntime(options: NodeOptions, signal: AbortSignal): Promise<
     }),
   ]);
   // An adopted containerd may have been started by a process without that protection.
-  await protectFromOom([containerd.pid()], { log: silentLog });
+  await protectFromOom([containerd.pid()], { log: silentLog, score });
   options.progress("containerd runs");
   const { oomNotes } = containerd.paths;
   const runtime = new ContainerdRuntime({ address: containerd.address, oomNotes, clock, log });
@@ -194,10 +197,9 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
   const volumes = { imageMounts: ctrImageMounts(images), furtherVolumes: plugins.volumes };
   const restrictTraffic = (pod: Pod, addresses: readonly string[]) => guard.restrict(pod, addresses);
   const podsMemory = podsMemoryBytes(machine, settings.reserved);
-  const { dnsServers, resolvConf, staticPodDir, maxPids } = settings;
-  const limits = { podsMemoryBytes: settings.limitsPods ? podsMemory : 0, ...(maxPids ? { maxPids } : {}), resolvConf };
-  const rules = { limitsCpu: settings.limitsCpu, swap: await swapRules(machine, settings, mode), placements };
-  const needs = { ...groups, ...volumes, ...limits, ...rules, restrictTraffic };
+  const { dnsServers, staticPodDir } = settings;
+  const rules = { swap: await swapRules(machine, settings, mode), placements };
+  const needs = { ...groups, ...volumes, ...limitsOf(settings, podsMemory), ...rules, restrictTraffic };
   const host = await openLinuxHost({ dataDir, clock, log, clusterDomain, allocatable, ...needs });
   const startedMs = clock.now();
   const stats = (ended?: AbortSignal) =>
@@ -213,14 +215,35 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
     host,
     devices: plugins.devices,
     placements,
+    features: { supplementalGroupsPolicy: false, appArmor: await hasAppArmor() },
     claims: plugins.claims,
     staticPods: new StaticPods({ dir: staticPodDir ?? `${dataDir}/manifests`, nodeName, clock, log }),
     stats,
     checkpointDir: `${dataDir}/checkpoints`,
+    credentialPlugins: options.kubelet.credentialPlugins,
+    watchSystemOom: (happened, ended) => watchSystemOom({ clock, log, happened }, ended),
     evictionHost: linuxEvictionHost({ ...measured, ...groups, podsGroup }),
     clusterDns: { servers: dnsServers.length > 0 ? dnsServers : [options.dnsAddress], domain: clusterDomain },
   });
   return kubelet;
+}
+
+/** What an administrator has chosen for all pods of the node. */
+function limitsOf(settings: KubeletSettings, podsMemory: number) {
+  const { limitsPods, limitsCpu, maxPids, resolvConf, podLogsDir } = settings;
+  return {
+    podsMemoryBytes: limitsPods ? podsMemory : 0,
+    limitsCpu,
+    resolvConf,
+    ...(maxPids ? { maxPids } : {}),
+    ...(podLogsDir ? { logDir: podLogsDir } : {}),
+  };
+}
+
+/** Whether the kernel enforces AppArmor profiles. */
+async function hasAppArmor(): Promise<boolean> {
+  const enabled = await readFile("/sys/module/apparmor/parameters/enabled", "utf8").catch(() => "");
+  return enabled.trim() === "Y";
 }
 
 async function swapRules({ swapBytes, capacity }: Machine, { swap: behavior }: KubeletSettings, mode: CgroupMode) {
@@ -237,7 +260,10 @@ async function openPlacements(dataDir: string, settings: KubeletSettings) {
     import("#kubelet/placement/create-rules.ts"),
     import("#kubelet/placement/placements.ts"),
   ]);
-  const rules = createRules(placement, await readTopology(), { reserved, thresholds: eviction.thresholds });
+  const rules = createRules(placement, await readTopology(), {
+    reserved,
+    keptFree: (bytes: number) => keptFree(eviction.thresholds, "memory.available", bytes),
+  });
   return await Placements.open(`${dataDir}/placements.json`, rules);
 }
 

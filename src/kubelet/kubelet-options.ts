@@ -8,8 +8,10 @@ import type { Informers } from "#runtime/informer.ts";
 import type { TraceRecorder } from "#trace/recorder.ts";
 import type { EvictionHost } from "./eviction/eviction.ts";
 import type { PodHost } from "./host/host.ts";
+import type { CredentialPlugin } from "./images/credential-plugins.ts";
 import type { ImagePuller } from "./images/puller.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
+import type { NodeRoom } from "./node/admit.ts";
 import type { Devices } from "./node/admit-devices.ts";
 import type { Machine } from "./node/machine.ts";
 import type { Placements } from "./placement/placements.ts";
@@ -57,6 +59,12 @@ export interface KubeletOptions {
   /** Measures the machine; without it, the node is never under pressure. */
   readonly evictionHost?: EvictionHost;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
+  /** What the machine and its runtime can do; everything by default. */
+  readonly features?: NodeRoom["features"];
+  /** Programs that know logins for images. */
+  readonly credentialPlugins?: readonly CredentialPlugin[] | undefined;
+  /** Reports when the machine as a whole runs out of memory, until the signal. */
+  watchSystemOom?(happened: (message: string) => void, signal: AbortSignal): Promise<void>;
   /** Where the state of containers is saved on request. */
   readonly checkpointDir?: string;
 }

@@ -17,6 +17,7 @@ import { servicesFor } from "./config/services-for.ts";
 import { type EvictionDeps, runEviction } from "./eviction/eviction.ts";
 import type { Pressure } from "./eviction/signals.ts";
 import { createHandle } from "./handle.ts";
+import { CredentialPlugins } from "./images/credential-plugins.ts";
 import { ImagePuller } from "./images/puller.ts";
 import { insist } from "./insist.ts";
 import type { KubeletOptions } from "./kubelet-options.ts";
@@ -75,6 +76,7 @@ export class Kubelet {
       allocatable: machine.allocatable,
       unsafeSysctls: this.#settings.unsafeSysctls,
       fixedBy: fixingPolicy(this.#settings),
+      features: options.features,
       node: () => this.#seenNode(),
       newestNode: () => client.get(Node, { name: nodeName }),
       devices,
@@ -129,6 +131,7 @@ export class Kubelet {
       let nodeUid: string | undefined;
       const mirrors = this.#createMirrors(() => nodeUid);
       const isReal = !deps.host.isSimulated;
+      const { limitsStorage } = this.#settings;
       const registered = ({ metadata }: Node) => {
         nodeUid = metadata.uid;
         mirrors?.wake();
@@ -144,7 +147,8 @@ export class Kubelet {
         ...(this.#options.placements ? [(stop: AbortSignal) => this.#followPlacements(deps, stop)] : []),
         // Simulated pods write no logs or files.
         ...(isReal ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
-        ...(isReal ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
+        ...(isReal && limitsStorage ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
+        (stop) => this.#watchOom(deps, stop),
         ...(this.#options.evictionHost ? [(stop: AbortSignal) => this.#watchPressure(deps, stop)] : []),
       ]);
     } catch (error) {
@@ -289,7 +293,7 @@ export class Kubelet {
       runtime,
       runtimeName: version.name,
       host: options.host ?? createSimulatedHost({ clock, allocatable: machine.allocatable }),
-      puller: options.puller ?? new ImagePuller({ runtime, clock, limits: this.#settings.pulls }),
+      puller: options.puller ?? this.#createPuller(),
       devices: options.devices,
       placements: options.placements,
       claims: options.claims && podClaims(options.claims, client),
@@ -308,6 +312,19 @@ export class Kubelet {
     };
   }
 
+  #createPuller(): ImagePuller {
+    const { runtime, clock, log, credentialPlugins = [] } = this.#options;
+    const plugins =
+      credentialPlugins.length > 0 ? new CredentialPlugins({ plugins: credentialPlugins, clock, log }) : undefined;
+    return new ImagePuller({ runtime, clock, limits: this.#settings.pulls, plugins });
+  }
+
+  /** A machine without memory kills processes of anybody, so its Node tells that. */
+  async #watchOom({ events, nodeName }: PodDeps, signal: AbortSignal): Promise<void> {
+    const about = { kind: "Node", name: nodeName, uid: nodeName };
+    await this.#options.watchSystemOom?.((message) => events.event(about, "Warning", "SystemOOM", message), signal);
+  }
+
   #nodeDeps({ nodeName, clock, log, events, runtime }: PodDeps) {
     const {
       client,
@@ -323,12 +340,13 @@ export class Kubelet {
     const seen = () => this.#seenNode();
     const base = { nodeName, client, clock, log, events, runtime, machine, labels, taints, podCidrs, seen };
     const changed = () => this.#resources.taken();
-    const { reportMs, maxImages } = this.#settings;
+    const { reportMs, maxImages, providerId } = this.#settings;
     const times = { checkMs, reportMs };
     return {
       ...base,
       ...times,
       maxImages,
+      providerId,
       kubeletPort,
       ...pressures,
       devices: () => devices?.counts() ?? noDevices,

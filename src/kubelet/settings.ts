@@ -30,6 +30,14 @@ export interface KubeletSettings {
   readonly swap: SwapRules["behavior"];
   /** Whether the node refuses to run on a machine with swap. */
   readonly refusesSwap: boolean;
+  /** Whether pods are evicted that use more local storage than their limits. */
+  readonly limitsStorage: boolean;
+  /** How late the kernel kills Orlop and containerd when memory runs out. */
+  readonly oomScore: number;
+  /** The machine's name at its cloud provider. */
+  readonly providerId: string;
+  /** Where the logs of pods are; in the data directory by default. */
+  readonly podLogsDir: string | undefined;
   /** How often the node's status is computed, and how often it is written though nothing has changed. */
   readonly checkMs: number;
   readonly reportMs: number;
@@ -81,6 +89,10 @@ export const defaultSettings: KubeletSettings = {
   placement: undefined,
   swap: "NoSwap",
   refusesSwap: false,
+  limitsStorage: true,
+  oomScore: -999,
+  providerId: "",
+  podLogsDir: undefined,
   checkMs: 10_000,
   reportMs: 300_000,
   leaseSeconds: 40,

@@ -6,7 +6,7 @@ import { readJoinFile, writeJoinFile } from "#cluster/join/join-file.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { checkNodeIp, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
-import { checkKubeletConfig, kubeletConfigFile, kubeletFlags } from "../flags/kubelet-flags.ts";
+import { checkKubeletConfig, kubeletFiles, kubeletFlags } from "../flags/kubelet-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
@@ -102,7 +102,7 @@ async function noteJoin(dataDir: string, values: Values): Promise<void> {
     token,
     caHashes,
     ca,
-    kubeletConfig: kubeletConfigFile(values),
+    kubeletFiles: kubeletFiles(values),
   });
 }
 

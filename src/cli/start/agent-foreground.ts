@@ -25,7 +25,7 @@ export async function runAgentInForeground({
   const signal = shutdownSignal();
   const join = await readJoinFile(dataDir);
   if (!join) throw new UserError(`${dataDir} does not say which cluster to join: give --server and --token`);
-  const { server, nodeName, kubeletPort, address, kubeletConfig } = join;
+  const { server, nodeName, kubeletPort, address, kubeletFiles } = join;
   const log = limitedLog(logWriter(dataDir), { clock: systemClock, level: verbose ? "debug" : "info" });
   if (!raisePriority()) log.warn("pods may slow down the node's agent: raising its priority needs CAP_SYS_NICE");
   const base = { clock: systemClock, log, random: systemRandom };
@@ -40,7 +40,7 @@ export async function runAgentInForeground({
       nodeName,
       kubeletPort,
       address,
-      kubeletConfig,
+      kubeletFiles,
       invitation: invitationOf(join),
       progress,
       joined,

@@ -4,6 +4,7 @@ import { type ControlPlane } from "#cluster/control-plane.ts";
 import { provisionerUser } from "#cluster/identities.ts";
 import { writeJoinFile } from "#cluster/join/join-file.ts";
 import { createJoinToken } from "#cluster/join/tokens.ts";
+import type { KubeletFiles } from "#cluster/kubelet-config/load.ts";
 import { namespaceFile } from "#cluster/machines/machine-links.ts";
 import { type LocalMachine, type MachinesPlan } from "#cluster/machines/plan-machines.ts";
 import { runVolumes } from "#cluster/node.ts";
@@ -22,7 +23,7 @@ export interface MachinesDeps {
   readonly plane: Pick<ControlPlane, "api" | "certificates" | "port" | "clientFor">;
   readonly log: Log;
   readonly verbose: boolean;
-  readonly kubeletConfig: string | undefined;
+  readonly kubeletFiles: KubeletFiles;
 }
 
 const checkMs = 100;
@@ -83,7 +84,7 @@ async function keepRunning(
 
 async function startAgent(
   { nodeName, dataDir, namespace, address }: LocalMachine,
-  { plan, plane, log, verbose, kubeletConfig }: MachinesDeps & { readonly plan: MachinesPlan },
+  { plan, plane, log, verbose, kubeletFiles }: MachinesDeps & { readonly plan: MachinesPlan },
 ): Promise<number> {
   await makeDirectory(dataDir, { mode: 0o700 });
   const isNew = !existsSync(`${dataDir}/pki/kubelet-client.pem`);
@@ -93,7 +94,7 @@ async function startAgent(
     : undefined;
   const ca = plane.certificates.pki.authority.certificate;
   const server = `https://${plan.gateway}:${plane.port}`;
-  await writeJoinFile(dataDir, { server, nodeName, kubeletPort, address, token, ca, kubeletConfig });
+  await writeJoinFile(dataDir, { server, nodeName, kubeletPort, address, token, ca, kubeletFiles });
   await rm(progressFile(dataDir), { force: true });
   const args = ownCommand("agent", "--foreground", "--data-dir", dataDir, ...(verbose ? ["--verbose"] : []));
   const command = [`--net=${namespaceFile(namespace)}`, process.execPath, ...args];

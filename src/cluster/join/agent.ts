@@ -1,7 +1,7 @@
 import { isIPv4 } from "node:net";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Node } from "#api/core/node.ts";
-import { loadKubeletConfig } from "#cluster/kubelet-config/load.ts";
+import { type KubeletFiles, loadKubeletFiles } from "#cluster/kubelet-config/load.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { orAborted, runTogether } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
@@ -30,7 +30,7 @@ export interface AgentOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
-  readonly kubeletConfig?: string | undefined;
+  readonly kubeletFiles?: KubeletFiles | undefined;
   progress(step: string): void;
   /** Called once the token is no longer needed. */
   joined(): Promise<void>;
@@ -52,7 +52,7 @@ export async function runAgent(
   const recorder = new TraceRecorder({ clock });
   const identity = identityOf(options, credentials, informers);
   const { client } = credentials;
-  const kubelet = await loadKubeletConfig(options.kubeletConfig);
+  const kubelet = await loadKubeletFiles(options.kubeletFiles ?? {});
   const node = { ...options, ...facts, client, informers, networkInformers, recorder, identity, kubelet };
   await runTogether(signal, [
     (ended) => credentials.run(ended),

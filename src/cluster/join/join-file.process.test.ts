@@ -10,7 +10,12 @@ test("an agent reads what it was told, and says which file is damaged", async (t
   const dataDir = await mkdtemp(path.join(tmpdir(), "orlop-join-"));
   t.after(() => rm(dataDir, { recursive: true }));
   assert.equal(await readJoinFile(dataDir), undefined);
-  const told = { server: "https://10.0.0.1:6443", nodeName: "a", kubeletPort: 10250, kubeletConfig: "/etc/k.yaml" };
+  const told = {
+    server: "https://10.0.0.1:6443",
+    nodeName: "a",
+    kubeletPort: 10250,
+    kubeletFiles: { config: "/etc/k.yaml" },
+  };
 
   await writeJoinFile(dataDir, told);
 

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
+import type { KubeletFiles } from "#cluster/kubelet-config/load.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
 import { JoinError, parseJoinToken } from "./cluster-info.ts";
 import { type Invitation } from "./node-credentials.ts";
@@ -13,8 +14,8 @@ export interface JoinFile {
   readonly token?: string | undefined;
   readonly caHashes?: readonly string[] | undefined;
   readonly ca?: string | undefined;
-  /** The KubeletConfiguration of the node, an absolute path. */
-  readonly kubeletConfig?: string | undefined;
+  /** The configuration of the node. */
+  readonly kubeletFiles?: KubeletFiles | undefined;
 }
 
 const joinFile = (dataDir: string): string => path.join(dataDir, "join.json");

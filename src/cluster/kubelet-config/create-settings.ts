@@ -28,6 +28,7 @@ export function createSettings(config: KubeletConfiguration): KubeletSettings {
     placement: placementOf(config),
     swap: config.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",
     refusesSwap: config.failSwapOn,
+    ...machineOf(config),
     checkMs: milliseconds(config.nodeStatusUpdateFrequency),
     reportMs: milliseconds(config.nodeStatusReportFrequency),
     leaseSeconds: config.nodeLeaseDurationSeconds,
@@ -46,6 +47,17 @@ export function createSettings(config: KubeletConfiguration): KubeletSettings {
     }),
     showsMachineLogs: config.enableSystemLogHandler,
     showsContainers: config.enableDebuggingHandlers,
+  };
+}
+
+function machineOf(config: KubeletConfiguration) {
+  const { podLogsDir, oomScoreAdj, providerID, localStorageCapacityIsolation } = config;
+  return {
+    limitsStorage: localStorageCapacityIsolation,
+    oomScore: oomScoreAdj,
+    providerId: providerID,
+    // Without a choice, the logs of clusters that share a machine stay apart.
+    podLogsDir: podLogsDir === "/var/log/pods" ? undefined : podLogsDir,
   };
 }
 

@@ -1,9 +1,11 @@
 import { sharedDiskThresholds } from "#kubelet/eviction/thresholds.ts";
+import type { CredentialPlugin } from "#kubelet/images/credential-plugins.ts";
 import { defaultSettings, type KubeletSettings } from "#kubelet/settings.ts";
 import { equal } from "#lib/data/equal.ts";
 import { parseConfig, readConfigFile } from "#server/config/config-file.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "./configuration.ts";
 import { createSettings } from "./create-settings.ts";
+import { loadCredentialPlugins } from "./credential-providers.ts";
 
 /** The configuration of a node. */
 export interface KubeletConfig {
@@ -12,6 +14,21 @@ export interface KubeletConfig {
   readonly settings: KubeletSettings;
   /** Fields of the file that Orlop knows and checks, but does not act on. */
   readonly withoutEffect: readonly string[];
+  /** Programs that know logins for images; none by default. */
+  readonly credentialPlugins?: readonly CredentialPlugin[];
+}
+
+/** The files that flags name, as absolute paths. */
+export interface KubeletFiles {
+  readonly config?: string | undefined;
+  readonly credentialProviders?: string | undefined;
+  readonly credentialBinDir?: string | undefined;
+}
+
+/** Reads all of them. Fails with a ConfigFileError. */
+export async function loadKubeletFiles(files: KubeletFiles): Promise<KubeletConfig> {
+  const credentials = { config: files.credentialProviders, binDir: files.credentialBinDir };
+  return { ...(await loadKubeletConfig(files.config)), credentialPlugins: await loadCredentialPlugins(credentials) };
 }
 
 const emptyFile = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n";
@@ -75,6 +92,10 @@ const used: ReadonlySet<string> = new Set([
   "topologyManagerPolicyOptions",
   "memorySwap",
   "failSwapOn",
+  "localStorageCapacityIsolation",
+  "oomScoreAdj",
+  "providerID",
+  "podLogsDir",
   "nodeStatusUpdateFrequency",
   "nodeStatusReportFrequency",
   "nodeLeaseDurationSeconds",

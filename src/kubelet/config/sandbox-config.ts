@@ -18,7 +18,6 @@ export interface SandboxInput {
 export function sandboxConfig(input: SandboxInput): SandboxConfig {
   const { pod, attempt, dns, logDirectory, cgroupParent } = input;
   const { metadata, spec } = pod;
-  if (spec.hostUsers === false) throw new Error("the container runtime does not support user namespaces");
   const overhead = overheadResources(pod);
   return {
     pod: { name: metadata.name, namespace: metadata.namespace, uid: metadata.uid },

@@ -1,7 +1,7 @@
 import { qosClassOf } from "#api/core/pod/pod-resources.ts";
 import { tolerates } from "#api/core/pod/tolerations.ts";
 import type { Pod } from "#api/core/pod.ts";
-import { isCriticalPod } from "#kubelet/config/critical-pod.ts";
+import { isCriticalPod } from "#kubelet/resources/critical-pod.ts";
 import type { Pressure } from "./signals.ts";
 
 const memoryTaint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" };

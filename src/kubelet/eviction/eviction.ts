@@ -1,6 +1,6 @@
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import type { Pod } from "#api/core/pod.ts";
-import { isCriticalPod } from "#kubelet/config/critical-pod.ts";
+import { isCriticalPod } from "#kubelet/resources/critical-pod.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { isAbort } from "#lib/async/tasks.ts";
 import type { Log } from "#lib/process/log.ts";

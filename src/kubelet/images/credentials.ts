@@ -49,6 +49,23 @@ function placeOf(image: string): { host: string; path: string } {
   return { host: first === "docker.io" ? dockerHub : first, path: `/${rest.join("/")}` };
 }
 
+/** The name with its registry, as credential plugins see it: `docker.io/library/web` for `web`. */
+export function canonicalImage(image: string): string {
+  const { host, path } = placeOf(image);
+  if (host !== dockerHub) return image;
+  const bare = path.replace(/^\/(?:docker\.io\/)?/, "");
+  return `docker.io/${bare.includes("/") ? "" : "library/"}${bare}`;
+}
+export const registryOf = (image: string): string => placeOf(image).host;
+
+/** Whether a pattern such as `*.example.com/team` stands for the image. */
+export function imageFits(pattern: string, image: string): boolean {
+  const { host, path } = placeOf(image);
+  if (host.length > maxHost || pattern.length > maxServer) return false;
+  const entry = entryOf(pattern);
+  return hostFits(entry.host, host) && pathFits(entry.path, path);
+}
+
 /** `*` matches any text within one part of the name. */
 function hostFits(pattern: string, host: string): boolean {
   const [names, port] = splitPort(pattern);
@@ -112,12 +129,13 @@ function readEntries(auths: unknown): Entry[] {
   if (!isObject(auths)) return [];
   const entries = Object.entries(auths).slice(0, maxEntries);
   const short = entries.filter(([server]) => server.length <= maxServer);
-  return short.map(([server, login]) => {
-    const bare = server.replace(/^https?:\/\//, "").replace(/^([^/]+)\/v[12]\//, "$1/");
-    const [host = "", ...path] = trimEndOf(bare, "/").split("/");
-    const place = { host: host === "docker.io" ? dockerHub : host, path: path.length > 0 ? `/${path.join("/")}` : "" };
-    return { ...place, auth: readLogin(login) };
-  });
+  return short.map(([server, login]) => ({ ...entryOf(server), auth: readLogin(login) }));
+}
+
+function entryOf(server: string): Omit<Entry, "auth"> {
+  const bare = server.replace(/^https?:\/\//, "").replace(/^([^/]+)\/v[12]\//, "$1/");
+  const [host = "", ...path] = trimEndOf(bare, "/").split("/");
+  return { host: host === "docker.io" ? dockerHub : host, path: path.length > 0 ? `/${path.join("/")}` : "" };
 }
 
 function readLogin(login: unknown): RegistryAuth {

@@ -6,6 +6,7 @@ import type { Clock } from "#lib/async/clock.ts";
 import { Semaphore } from "#lib/async/semaphore.ts";
 import { orAborted } from "#lib/async/tasks.ts";
 import { messageOf } from "#lib/text/message-of.ts";
+import type { CredentialPlugins } from "./credential-plugins.ts";
 import { credentialsFor } from "./credentials.ts";
 
 export interface ImageRequest {
@@ -39,6 +40,14 @@ export interface PullLimits {
   readonly atOnce: number | undefined;
 }
 
+export interface PullerOptions {
+  readonly runtime: ContainerRuntime;
+  readonly clock: Clock;
+  readonly limits?: PullLimits;
+  /** Programs that know logins besides those of pull secrets. */
+  readonly plugins?: Pick<CredentialPlugins, "logins"> | undefined;
+}
+
 interface Failure {
   readonly count: number;
   readonly until: number;
@@ -59,8 +68,11 @@ export class ImagePuller {
   readonly #turns: Semaphore | undefined;
   #tokens = { left: 0, atMs: Number.NEGATIVE_INFINITY };
 
-  constructor({ runtime, clock, limits }: { runtime: ContainerRuntime; clock: Clock; limits?: PullLimits }) {
+  readonly #plugins: Pick<CredentialPlugins, "logins"> | undefined;
+
+  constructor({ runtime, clock, limits, plugins }: PullerOptions) {
     this.#runtime = runtime;
+    this.#plugins = plugins;
     this.#clock = clock;
     this.#limits = limits;
     this.#turns = limits?.atOnce === undefined ? undefined : new Semaphore(limits.atOnce);
@@ -107,7 +119,9 @@ export class ImagePuller {
     request.onPulling?.();
     const startedAt = this.#clock.now();
     try {
-      const reference = await orAborted(this.#pullOnce(name, request), signal);
+      const fromPlugins = (await this.#plugins?.logins(parseImageName(name)?.repository ?? name)) ?? [];
+      const logins = [...credentialsFor(name, request.secrets), ...fromPlugins];
+      const reference = await orAborted(this.#pullOnce(name, logins, request.sandbox), signal);
       const image =
         (await this.#runtime.imageStatus(reference, signal)) ?? (await this.#runtime.imageStatus(name, signal));
       if (!image) throw new Error(`image ${name} is missing after it was pulled`);
@@ -130,8 +144,7 @@ export class ImagePuller {
   }
 
   /** Joins a running pull of the same image with the same logins. The pull continues when a waiting pod leaves. */
-  #pullOnce(name: string, { secrets, sandbox }: ImageRequest): Promise<string> {
-    const logins = credentialsFor(name, secrets);
+  #pullOnce(name: string, logins: readonly RegistryAuth[], sandbox: SandboxConfig | undefined): Promise<string> {
     const key = JSON.stringify([name, logins]);
     const running = this.#pulls.get(key);
     if (running) return running;

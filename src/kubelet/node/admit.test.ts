@@ -36,7 +36,12 @@ const onlyOn = (...values: string[]) => ({
 });
 const isStatic = { metadata: { annotations: { "kubernetes.io/config.source": "file" } } };
 
-const verdicts: readonly [name: string, pod: Record<string, unknown>, node: Node | undefined, reason: string | undefined][] = [
+const verdicts: readonly [
+  name: string,
+  pod: Record<string, unknown>,
+  node: Node | undefined,
+  reason: string | undefined,
+][] = [
   ["a selector that the node matches", { nodeSelector: { disk: "ssd" } }, labelled(), undefined],
   ["a selector that it does not match", { nodeSelector: { disk: "hdd" } }, labelled(), "NodeAffinity"],
   ["an affinity that it matches", onlyOn("ssd", "nvme"), labelled(), undefined],
@@ -80,3 +85,31 @@ test("admitResize() never changes a Guaranteed pod whose processors are its own"
   });
   assert.equal(admitResize(aPod(), room), undefined);
 });
+
+const profile = (type: string) => ({ securityContext: { appArmorProfile: { type } } });
+const features = { supplementalGroupsPolicy: false, appArmor: false };
+const featureCases: readonly [
+  name: string,
+  spec: Record<string, unknown>,
+  container: Record<string, unknown>,
+  reason: string | undefined,
+][] = [
+  [
+    "strict groups",
+    { securityContext: { supplementalGroupsPolicy: "Strict" } },
+    {},
+    "SupplementalGroupsPolicyNotSupported",
+  ],
+  ["merged groups", { securityContext: { supplementalGroupsPolicy: "Merge" } }, {}, undefined],
+  ["an AppArmor profile of the pod", profile("RuntimeDefault"), {}, "AppArmor"],
+  ["an AppArmor profile of a container", {}, profile("RuntimeDefault"), "AppArmor"],
+  ["a container without the profile of its pod", profile("RuntimeDefault"), profile("Unconfined"), undefined],
+  ["no profile", {}, {}, undefined],
+];
+for (const [name, spec, container, reason] of featureCases) {
+  test(`admitPod() on a machine without features judges ${name}`, () => {
+    const pod = aPod(spec, container);
+    assert.equal(admitPod(pod, { allocatable, others: [], features })?.reason, reason);
+    assert.equal(admitPod(pod, { allocatable, others: [] }), undefined);
+  });
+}

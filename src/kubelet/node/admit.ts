@@ -2,11 +2,12 @@ import { isExtendedResource } from "#api/core/container/resource-list.ts";
 import type { Node } from "#api/core/node.ts";
 import { matchesRequired } from "#api/core/node-match.ts";
 import { hostPorts, isAnyPortTaken } from "#api/core/pod/host-ports.ts";
+import { allContainers } from "#api/core/pod/pod-containers.ts";
 import { podRequests, qosClassOf } from "#api/core/pod/pod-resources.ts";
 import { tolerates } from "#api/core/pod/tolerations.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
-import { isStaticPod } from "#kubelet/config/critical-pod.ts";
+import { isStaticPod } from "#kubelet/resources/critical-pod.ts";
 import type { Amounts } from "./machine.ts";
 
 export interface Rejection {
@@ -21,6 +22,8 @@ export interface NodeRoom {
   readonly unsafeSysctls?: readonly string[];
   /** The policy by which Guaranteed pods keep the resources that they have. */
   readonly fixedBy?: string | undefined;
+  /** What the machine and its runtime can do; true where it is not known. */
+  readonly features?: { readonly supplementalGroupsPolicy?: boolean; readonly appArmor?: boolean } | undefined;
   /** The labels and taints of the node, as far as they are known. */
   readonly node?: Node | undefined;
 }
@@ -31,6 +34,13 @@ export function admitPod(pod: Pod, room: NodeRoom): Rejection | undefined {
   if (spec.os && spec.os.name !== "linux") {
     return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
   }
+  if (spec.securityContext.supplementalGroupsPolicy === "Strict" && room.features?.supplementalGroupsPolicy === false) {
+    const message = "SupplementalGroupsPolicy=Strict is not supported in this node";
+    return { reason: "SupplementalGroupsPolicyNotSupported", message };
+  }
+  if (room.features?.appArmor === false && wantsAppArmor(pod)) {
+    return { reason: "AppArmor", message: "Cannot enforce AppArmor: AppArmor is not enabled on the host" };
+  }
   for (const { name } of spec.securityContext.sysctls ?? []) {
     if (!isSafeSysctl(name) && !isListed(name, room.unsafeSysctls ?? []))
       return { reason: "SysctlForbidden", message: `forbidden sysctl: "${name}" not allowlisted` };
@@ -38,6 +48,15 @@ export function admitPod(pod: Pod, room: NodeRoom): Rejection | undefined {
   return (
     findShortage(pod, room) ?? placeRejection(pod, room.node) ?? portRejection(pod, room) ?? taintRejection(pod, room)
   );
+}
+
+/** A container without a profile, or with an Unconfined one, runs anywhere. */
+function wantsAppArmor({ spec }: Pod): boolean {
+  const own = allContainers(spec).map(({ securityContext }) => securityContext?.appArmorProfile);
+  return own.some((profile) => {
+    const { type = "Unconfined" } = profile ?? spec.securityContext.appArmorProfile ?? {};
+    return type !== "Unconfined";
+  });
 }
 
 const failed = (reason: string, message: string): Rejection => ({

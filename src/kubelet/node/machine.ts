@@ -88,10 +88,7 @@ export function allocatableOf(capacity: Amounts, { reserved, thresholds, diskByt
   const cpuMilli = quantityMilliValue(capacity.cpu ?? "0") - quantityMilliValue(reserved.cpu ?? "0");
   const memory = podsMemoryBytes({ capacity }, reserved);
   const disk = diskBytes - quantityValue(reserved["ephemeral-storage"] ?? "0");
-  const kept = (signal: string, bytes: number): number =>
-    thresholds
-      .filter((one) => one.signal === signal && isHard(one))
-      .reduce((sum, { value }) => sum + amountOf(value, { available: bytes, capacity: bytes }), 0);
+  const kept = (signal: string, bytes: number): number => keptFree(thresholds, signal, bytes);
   const memoryLeft = memory - kept("memory.available", quantityValue(capacity.memory ?? "0"));
   return {
     ...capacity,
@@ -100,6 +97,12 @@ export function allocatableOf(capacity: Amounts, { reserved, thresholds, diskByt
     "ephemeral-storage": quantityOf(Math.max(0, disk - kept("nodefs.available", diskBytes))),
   };
 }
+
+/** What eviction keeps free of a resource of which there is this much. */
+export const keptFree = (thresholds: readonly Threshold[], signal: string, bytes: number): number =>
+  thresholds
+    .filter((one) => one.signal === signal && isHard(one))
+    .reduce((sum, { value }) => sum + amountOf(value, { available: bytes, capacity: bytes }), 0);
 
 /** How much memory all pods together may use: all that is not reserved. */
 export const podsMemoryBytes = ({ capacity }: Pick<Machine, "capacity">, reserved: Amounts): number =>

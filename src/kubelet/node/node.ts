@@ -34,6 +34,8 @@ export interface NodeDeps {
   readonly reportMs: number;
   /** How many images the status shows. */
   readonly maxImages: number;
+  /** The machine's name at its cloud provider, for a new Node. */
+  readonly providerId?: string;
   /** Which resources of the node run out. */
   pressure(): NodeStatusInput["pressure"];
   isShuttingDown(): boolean;
@@ -142,6 +144,7 @@ async function register(deps: NodeDeps, signal: AbortSignal): Promise<Node> {
   };
   const annotations = { [managedAttachAnnotation]: "true" };
   const spec = {
+    ...(deps.providerId ? { providerID: deps.providerId } : {}),
     ...(taints.length > 0 ? { taints: [...taints] } : {}),
     ...(podCidrs[0] ? { podCIDR: podCidrs[0], podCIDRs: [...podCidrs] } : {}),
   };

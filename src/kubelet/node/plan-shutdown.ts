@@ -1,5 +1,5 @@
 import type { Pod } from "#api/core/pod.ts";
-import { criticalPriority } from "#kubelet/config/critical-pod.ts";
+import { criticalPriority } from "#kubelet/resources/critical-pod.ts";
 
 /** How long pods of at least this priority have when the node shuts down. */
 export interface ShutdownGrace {

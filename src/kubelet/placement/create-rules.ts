@@ -1,5 +1,4 @@
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
-import { amountOf, isHard, type Threshold } from "#kubelet/eviction/thresholds.ts";
 import type { MachineTopology } from "./machine-topology.ts";
 import type { MergeRules, TopologyPolicy } from "./merge-hints.ts";
 import type { CpuRules } from "./place-cpus.ts";
@@ -37,7 +36,8 @@ export interface PlacementRules {
 /** What the node sets aside as a whole. */
 export interface SetAside {
   readonly reserved: Readonly<Record<string, string>>;
-  readonly thresholds: readonly Threshold[];
+  /** What eviction keeps free of this much memory, in bytes. */
+  keptFree(memoryBytes: number): number;
 }
 
 /** The rules for this machine. Throws if the settings do not fit it. */
@@ -72,10 +72,7 @@ function memoryRules(reserved: MemoryRules["reserved"], { nodes }: MachineTopolo
   const unknown = [...reserved.keys()].find((id) => !nodes.some((node) => node.id === id));
   if (unknown !== undefined) throw new Error(`reservedMemory: there is no NUMA node ${unknown}`);
   const total = [...reserved.values()].reduce((sum, amounts) => sum + (amounts.memory ?? 0), 0);
-  const kept = whole.thresholds
-    .filter((one) => one.signal === "memory.available" && isHard(one))
-    .reduce((sum, { value }) => sum + amountOf(value, { available: capacity, capacity }), 0);
-  const expected = quantityValue(whole.reserved.memory ?? "0") + kept;
+  const expected = quantityValue(whole.reserved.memory ?? "0") + whole.keptFree(capacity);
   if (total !== expected) {
     const by = "determined by systemReserved, kubeReserved and evictionHard";
     throw new Error(`reservedMemory: the total amount ${total} of memory is not equal to the value ${expected} ${by}`);

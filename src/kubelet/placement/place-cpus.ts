@@ -1,7 +1,6 @@
 import type { Container } from "#api/core/container/container.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { quantityMilliValue } from "#api/meta/quantity.ts";
-import type { Rejection } from "#kubelet/node/admit.ts";
 import type { Cpu } from "./machine-topology.ts";
 import type { Hint } from "./merge-hints.ts";
 import { has, masksOf, sizeOf } from "./numa-mask.ts";
@@ -82,8 +81,14 @@ export function placeCpus(rules: CpuRules, placements: readonly Placement[], req
   return [...near, ...takeCpus(rest)].toSorted((a, b) => a - b);
 }
 
+/** Why a pod cannot run, for its status. */
+export interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** With `full-pcpus-only`, a request must be a number of whole cores, and these must be free. */
-export function coreRejection(rules: CpuRules, placements: readonly Placement[], count: number): Rejection | undefined {
+export function coreRejection(rules: CpuRules, placements: readonly Placement[], count: number): Refusal | undefined {
   const { cpus, reserved, wholeCores } = rules;
   if (!wholeCores || count === 0) return undefined;
   const perCore = Math.max(1, Math.floor(cpus.length / new Set(cpus.map(({ core }) => core)).size));

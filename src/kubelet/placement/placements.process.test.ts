@@ -30,7 +30,7 @@ interface Given {
   readonly file?: string;
 }
 async function open({ settings = {}, machine = shape, file = `${dir}/${files++}.json` }: Given = {}) {
-  const setAside = { reserved: { cpu: "1", memory: settings.memory ? "200Mi" : "0" }, thresholds: [] };
+  const setAside = { reserved: { cpu: "1", memory: settings.memory ? "200Mi" : "0" }, keptFree: () => 0 };
   return await Placements.open(file, createRules({ ...base, ...settings }, aMachine(machine), setAside));
 }
 

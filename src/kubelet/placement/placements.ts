@@ -6,7 +6,7 @@ import { errorCode } from "#lib/text/error-code.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import type { PlacementRules } from "./create-rules.ts";
 import type { Hint, Merged } from "./merge-hints.ts";
-import { coreRejection, cpuHints, ownCpus, ownCpusOfPod, placeCpus, sharedCpus } from "./place-cpus.ts";
+import { coreRejection, cpuHints, ownCpus, ownCpusOfPod, placeCpus, type Refusal, sharedCpus } from "./place-cpus.ts";
 import { memoryHints, ownMemory, ownMemoryOfPod, placeMemory } from "./place-memory.ts";
 import { isPassedOn, mayBePlaced, type Placement } from "./placement.ts";
 
@@ -15,7 +15,7 @@ export class PlacementError extends Error {
   override readonly name = "PlacementError";
   readonly reason: string;
 
-  constructor({ reason, message }: { readonly reason: string; readonly message: string }) {
+  constructor({ reason, message }: Refusal) {
     super(message);
     this.reason = reason;
   }

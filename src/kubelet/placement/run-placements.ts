@@ -1,4 +1,3 @@
-import type { ContainerRecord } from "#kubelet/pod/plan/pod-state.ts";
 import type { ContainerRuntime } from "#kubelet/runtime/runtime.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { withDeadline } from "#lib/async/deadline.ts";
@@ -23,7 +22,9 @@ export interface PlacementsDeps {
 
 interface Worker {
   readonly uid: string;
-  readonly state: { readonly containers: readonly Pick<ContainerRecord, "id" | "name" | "state">[] };
+  readonly state: {
+    readonly containers: readonly { readonly id: string; readonly name: string; readonly state: string }[];
+  };
 }
 
 /** Keeps running containers on the processors that they may use: those that they share change when others get their own. */

@@ -21,6 +21,7 @@ export interface NodePodsOptions {
   readonly allocatable: NodeRoom["allocatable"];
   readonly unsafeSysctls?: NodeRoom["unsafeSysctls"];
   readonly fixedBy?: NodeRoom["fixedBy"];
+  readonly features?: NodeRoom["features"];
   /** The Node as it was last seen, and as the API has it now. */
   node?(): Node | undefined;
   newestNode?(): Promise<Node>;
@@ -156,8 +157,8 @@ export class NodePods {
   /** The node's resources minus those of all other pods. */
   roomFor(uid: string): NodeRoom {
     const others = this.#activeWorkers().filter((worker) => worker.uid !== uid);
-    const { allocatable, unsafeSysctls = [], fixedBy } = this.#options;
-    return { allocatable, unsafeSysctls, fixedBy, others: others.map(({ pod }) => pod) };
+    const { allocatable, unsafeSysctls = [], fixedBy, features } = this.#options;
+    return { allocatable, unsafeSysctls, fixedBy, features, others: others.map(({ pod }) => pod) };
   }
 
   /** Ends a pod with phase Failed and the given reason. False if the pod is not here. */

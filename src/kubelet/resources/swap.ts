@@ -3,10 +3,10 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import { qosClassOf } from "#api/core/pod/pod-resources.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
-import { isCriticalPod } from "#kubelet/config/critical-pod.ts";
 import type { LinuxResources } from "#kubelet/runtime/runtime.ts";
 import { isThere } from "#lib/fs/is-there.ts";
 import type { CgroupMode } from "./cgroups.ts";
+import { isCriticalPod } from "./critical-pod.ts";
 
 /** How containers may use the swap of the machine. */
 export interface SwapRules {

@@ -26,12 +26,20 @@ export async function prepareClaims(deps: PodDeps, pod: Pod): Promise<void> {
   }
 }
 
+/** A pod with its own users must not run with those of the node, so it does not run. */
+function refuseOwnUsers({ spec }: Pod, handler: string): void {
+  if (spec.hostUsers !== false) return;
+  const who = handler === "" ? "runtime" : `RuntimeClass handler ${JSON.stringify(handler)}`;
+  throw new Error(`can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces`);
+}
+
 /** Creates a sandbox. Resolves when its network is up. */
 export async function createSandbox(deps: PodDeps, pod: Pod, config: SandboxConfig): Promise<SandboxRecord> {
   const { runtime } = deps;
   const { runtimeClassName } = pod.spec;
   try {
     const handler = runtimeClassName ? await deps.runtimeHandler(runtimeClassName) : "";
+    refuseOwnUsers(pod, handler);
     const id = await runtime.runSandbox(config, { handler });
     deps.claimContainer(id, pod.metadata.uid);
     const ips = pod.spec.hostNetwork ? [] : ((await runtime.sandboxStatus(id))?.ips ?? []);
