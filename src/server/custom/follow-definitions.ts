@@ -9,7 +9,7 @@ import { type Change, type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
 import type { ResolveService } from "../extension/connections.ts";
 import { type ResourceRegistry } from "../registry.ts";
-import { loadCompiler } from "./load-in-turns.ts";
+import { loadCompiler, loadInTurns } from "./load-in-turns.ts";
 
 export interface FollowDeps extends Pick<RunDeps, "onQueue"> {
   readonly informers: Informers;
@@ -41,6 +41,7 @@ export async function followDefinitions(deps: FollowDeps): Promise<AsyncDisposab
   let loaded: Promise<void> | undefined;
   const load = async (): Promise<void> => {
     await loadCompiler();
+    await loadInTurns([() => import("./validate-custom.ts"), () => import("./custom-resource.ts")]);
     const { openCustomKinds } = await import("./open-custom-kinds.ts");
     const opened = openCustomKinds({ ...deps, ended: stop.signal }, definitions);
     for (const change of early.splice(0)) opened.take(change);

@@ -13,8 +13,15 @@ let loading: Promise<void> | undefined;
 /** Loads what compiles rules. An import runs all modules below it in one turn, so the largest have their own. */
 export function loadCompiler(): Promise<void> {
   loading ??= loadInTurns([
+    () => import("#cel/types/type.ts"),
     () => import("#cel/values/data.ts"),
+    () => import("#cel/syntax/parser.ts"),
+    () => import("#cel/check/checker.ts"),
     () => import("#cel/compile.ts"),
+    () => import("#cel/library/standard.ts"),
+    () => import("#cel/library/strings.ts"),
+    () => import("#cel-kubernetes/addresses.ts"),
+    () => import("#cel-kubernetes/formats.ts"),
     () => import("#cel-kubernetes/environment.ts"),
     () => import("./rules/check-definition.ts"),
   ]);
