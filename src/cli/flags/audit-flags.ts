@@ -1,6 +1,8 @@
 import path from "node:path";
 import { type AuditOptions } from "#cluster/control-plane.ts";
-import { durationSeconds, UserError, wholeNumber } from "../command.ts";
+import { durationMilliseconds, durationSeconds, trueOrFalse, UserError, wholeNumber } from "../command.ts";
+
+type BatchOptions = Omit<NonNullable<AuditOptions["webhook"]>, "file" | "initialBackoffMs">;
 
 const modes = ["batch", "blocking", "blocking-strict"] as const;
 const formats = ["json", "legacy"] as const;
@@ -21,19 +23,43 @@ export const auditFlags = {
     ),
     default: "blocking",
   },
-  "audit-log-batch-buffer-size": { ...text("N", "how many events may wait for the file"), default: "10000" },
+  "audit-log-compress": { ...text("BOOL", "compress rotated files with gzip"), default: "false" },
+  ...batchFlags("log", { size: "1000", wait: "0s", throttle: "false" }),
   "audit-webhook-config-file": text("FILE", "post audit events to the server in this kubeconfig file"),
   "audit-webhook-mode": { ...text("MODE", "the same for this server"), default: "batch" },
   "audit-webhook-initial-backoff": { ...text("DURATION", "the pause before the second attempt"), default: "10s" },
-  "audit-webhook-batch-buffer-size": { ...text("N", "how many events may wait for this server"), default: "10000" },
-  "audit-webhook-batch-max-size": { ...text("N", "how many events are posted at once"), default: "400" },
-  "audit-webhook-batch-max-wait": { ...text("DURATION", "how long an event waits for others"), default: "30s" },
+  ...batchFlags("webhook", { size: "400", wait: "30s", throttle: "true" }),
 } as const;
+
+/** What the file and the webhook have in common. */
+function batchFlags<const T extends "log" | "webhook">(target: T, defaults: BatchDefaults) {
+  const whom = target === "log" ? "the file" : "this server";
+  const flag = (value: string, help: string, ofDefault: string) => ({ ...text(value, help), default: ofDefault });
+  const flags = {
+    "batch-buffer-size": flag("N", `how many events may wait for ${whom}`, "10000"),
+    "batch-max-size": flag("N", "how many events are written at once", defaults.size),
+    "batch-max-wait": flag("DURATION", "how long an event waits for others", defaults.wait),
+    "batch-throttle-enable": flag("BOOL", "limit how often batches are written in mode batch", defaults.throttle),
+    "batch-throttle-qps": flag("N", "how many batches are written in a second", "10"),
+    "batch-throttle-burst": flag("N", "how many batches are written at once after a pause", "15"),
+    "truncate-enabled": flag("BOOL", "limit the size of events and batches", "false"),
+    "truncate-max-event-size": flag("BYTES", "an event over BYTES loses its bodies", "102400"),
+    "truncate-max-batch-size": flag("BYTES", "how many bytes are written at once", "10485760"),
+  };
+  const named = Object.entries(flags).map(([name, one]) => [`audit-${target}-${name}`, one]);
+  return Object.fromEntries(named) as Record<`audit-${T}-${keyof typeof flags}`, ReturnType<typeof flag>>;
+}
+interface BatchDefaults {
+  readonly size: string;
+  readonly wait: string;
+  readonly throttle: "true" | "false";
+}
 
 type Flag = keyof typeof auditFlags;
 type OptionalFlag = "audit-policy-file" | "audit-log-path" | "audit-webhook-config-file";
+type RequiredFlag = Exclude<Flag, OptionalFlag>;
 export type AuditValues = { readonly [F in OptionalFlag]?: string | undefined } & {
-  readonly [F in Exclude<Flag, OptionalFlag>]: string;
+  readonly [F in RequiredFlag]: string;
 };
 
 export function auditOf(values: AuditValues): AuditOptions | undefined {
@@ -56,37 +82,54 @@ export function auditOf(values: AuditValues): AuditOptions | undefined {
 }
 
 function logOf(values: AuditValues, file: string): NonNullable<AuditOptions["log"]> {
-  const number = (flag: Exclude<Flag, OptionalFlag>, min = 0) =>
-    wholeNumber(values[flag], flag, { min, max: 1_000_000 });
+  const number = (flag: RequiredFlag) => wholeNumber(values[flag], flag, { min: 0, max: 1_000_000 });
   return {
     path: file === "-" ? file : path.resolve(file),
     format: choice(values, "audit-log-format", formats),
-    mode: choice(values, "audit-log-mode", modes),
     maxBytes: number("audit-log-maxsize") * 1024 * 1024,
     maxBackups: number("audit-log-maxbackup"),
     maxAgeMs: number("audit-log-maxage") * 86_400_000,
-    bufferSize: number("audit-log-batch-buffer-size", 1),
+    compress: isTrue(values, "audit-log-compress"),
+    ...batchOf(values, "log"),
   };
 }
 
 function webhookOf(values: AuditValues, file: string): NonNullable<AuditOptions["webhook"]> {
-  const number = (flag: Exclude<Flag, OptionalFlag>) => wholeNumber(values[flag], flag, { min: 1, max: 1_000_000 });
-  const millis = (flag: Exclude<Flag, OptionalFlag>) => durationSeconds(values[flag], flag) * 1000;
+  const backoff = "audit-webhook-initial-backoff";
   return {
     file: path.resolve(file),
-    mode: choice(values, "audit-webhook-mode", modes),
-    initialBackoffMs: millis("audit-webhook-initial-backoff"),
-    bufferSize: number("audit-webhook-batch-buffer-size"),
-    maxBatchSize: number("audit-webhook-batch-max-size"),
-    maxBatchWaitMs: millis("audit-webhook-batch-max-wait"),
+    initialBackoffMs: durationSeconds(values[backoff], backoff) * 1000,
+    ...batchOf(values, "webhook"),
   };
 }
 
-function choice<const V extends string>(
-  values: AuditValues,
-  flag: Exclude<Flag, OptionalFlag>,
-  allowed: readonly V[],
-): V {
+function batchOf(values: AuditValues, target: "log" | "webhook"): BatchOptions {
+  const number = (flag: RequiredFlag, min = 1, max = 1_000_000) => wholeNumber(values[flag], flag, { min, max });
+  const bytes = (flag: RequiredFlag) => number(flag, 1024, 2 ** 30);
+  const wait = `audit-${target}-batch-max-wait` as const;
+  return {
+    mode: choice(values, `audit-${target}-mode`, modes),
+    bufferSize: number(`audit-${target}-batch-buffer-size`),
+    maxBatchSize: number(`audit-${target}-batch-max-size`),
+    maxBatchWaitMs: durationMilliseconds(values[wait], wait),
+    throttle: isTrue(values, `audit-${target}-batch-throttle-enable`)
+      ? {
+          perSecond: number(`audit-${target}-batch-throttle-qps`),
+          burst: number(`audit-${target}-batch-throttle-burst`),
+        }
+      : undefined,
+    truncate: isTrue(values, `audit-${target}-truncate-enabled`)
+      ? {
+          maxEventBytes: bytes(`audit-${target}-truncate-max-event-size`),
+          maxBatchBytes: bytes(`audit-${target}-truncate-max-batch-size`),
+        }
+      : undefined,
+  };
+}
+
+const isTrue = (values: AuditValues, flag: RequiredFlag): boolean => trueOrFalse(values[flag], flag) === true;
+
+function choice<const V extends string>(values: AuditValues, flag: RequiredFlag, allowed: readonly V[]): V {
   const found = allowed.find((each) => each === values[flag]);
   if (found) return found;
   throw new UserError(`--${flag} must be ${allowed.join(" or ")}, not ${JSON.stringify(values[flag])}`);

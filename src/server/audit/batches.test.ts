@@ -3,12 +3,16 @@ import { test } from "node:test";
 import { silentLog } from "#lib/process/log.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { type AuditMode } from "./backend.ts";
-import { BatchedBackend } from "./batches.ts";
+import { BatchedBackend, type BatchOptions } from "./batches.ts";
 import { type AuditEvent } from "./event.ts";
 
-const event = (rest: string): AuditEvent => ({ rest, legacy: () => rest });
+const event = (rest: string, short = rest): AuditEvent => ({
+  rest,
+  legacy: () => rest,
+  withoutBodies: () => event(short),
+});
 
-function setUp(mode: AuditMode, more: { bufferSize?: number; maxBatchSize?: number; maxBatchWaitMs?: number } = {}) {
+function setUp(mode: AuditMode, more: Partial<BatchOptions> = {}) {
   const clock = createVirtualClock();
   const batches: string[][] = [];
   const lost = new Map<string, number>();
@@ -138,4 +142,49 @@ test("the end of the server waits for a writer that hangs, but not for ever", as
 
   assert.equal(state.isClosed, true);
   assert.equal(lost.get("test"), 2);
+});
+
+test("an event that is too long loses its bodies, and is lost if that does not help", async () => {
+  const truncate = { maxEventBytes: 10, maxBatchBytes: 100 };
+  const { backend, batches, lost } = setUp("batch", { truncate });
+  const strict = setUp("blocking-strict", { truncate });
+
+  for (const each of [
+    event("0123456789"),
+    event("0123456789a", "short"),
+    event("ééééé!", "é"),
+    event("0123456789ab"),
+  ]) {
+    assert.equal(backend.process(each), true);
+  }
+  await backend[Symbol.asyncDispose]();
+
+  assert.deepEqual(batches, [["0123456789", "short", "é"]]);
+  assert.deepEqual([...lost], [["truncate", 1]]);
+  assert.equal(strict.backend.process(event("0123456789ab")), false);
+});
+
+test("a batch has at most as many bytes as it may have, but always an event", async () => {
+  const { backend, batches } = setUp("batch", { truncate: { maxEventBytes: 10, maxBatchBytes: 6 } });
+
+  for (const text of ["abc", "def", "g", "0123456789", "h"]) void backend.process(event(text));
+  await backend[Symbol.asyncDispose]();
+
+  assert.deepEqual(batches, [["abc", "def"], ["g"], ["0123456789"], ["h"]]);
+});
+
+test("batches are throttled in mode batch, but not at the end of the server", async () => {
+  const throttle = { perSecond: 1, burst: 2 };
+  const { backend, batches, clock } = setUp("batch", { throttle, maxBatchSize: 1 });
+  const blocking = setUp("blocking", { throttle, maxBatchSize: 1 });
+
+  for (let n = 0; n < 6; n++) void backend.process(event(String(n)));
+  for (let n = 0; n < 6; n++) void blocking.backend.process(event(String(n)));
+  await Promise.all([clock.settle(), blocking.clock.settle()]);
+  assert.deepEqual([batches.length, blocking.batches.length], [2, 6]);
+  await clock.advance(1000);
+  assert.equal(batches.length, 3);
+  await backend[Symbol.asyncDispose]();
+
+  assert.equal(batches.length, 6);
 });

@@ -1,4 +1,5 @@
 import { type Clock } from "#lib/async/clock.ts";
+import { TokenBucket } from "#lib/async/token-bucket.ts";
 import { type Log } from "#lib/process/log.ts";
 import type { AuditBackend, AuditCounts, AuditMode, AuditWriter } from "./backend.ts";
 import type { AuditEvent } from "./event.ts";
@@ -11,6 +12,22 @@ export interface BatchOptions {
   readonly maxBatchSize: number;
   /** How long an event waits for others to be written with it. */
   readonly maxBatchWaitMs: number;
+  /** Without it events may have any size. */
+  readonly truncate?: TruncateOptions | undefined;
+  /** How often batches are written, in mode `batch`. */
+  readonly throttle?: ThrottleOptions | undefined;
+}
+
+export interface TruncateOptions {
+  /** A longer event loses its bodies; one that is still longer is lost. */
+  readonly maxEventBytes: number;
+  readonly maxBatchBytes: number;
+}
+
+export interface ThrottleOptions {
+  readonly perSecond: number;
+  /** How many batches may be written at once after a pause. */
+  readonly burst: number;
 }
 
 export interface BatchDeps extends AuditCounts {
@@ -29,6 +46,7 @@ const lastWriteMs = 5000;
 
 interface Waiting {
   readonly event: AuditEvent;
+  readonly bytes: number;
   readonly settle: ((isWritten: boolean) => void) | undefined;
 }
 
@@ -40,6 +58,8 @@ export class BatchedBackend implements AuditBackend {
   readonly name: string;
   readonly #options: BatchOptions;
   readonly #deps: BatchDeps;
+  readonly #bucket: TokenBucket | undefined;
+  readonly #end = new AbortController();
   #waiting: Waiting[] = [];
   #chars = 0;
   #writing: Promise<void> | undefined;
@@ -53,25 +73,34 @@ export class BatchedBackend implements AuditBackend {
     this.name = deps.name;
     this.#options = options;
     this.#deps = deps;
+    this.#bucket =
+      options.mode === "batch" && options.throttle ? new TokenBucket(options.throttle, deps.clock) : undefined;
   }
 
-  process(event: AuditEvent): boolean | Promise<boolean> {
-    const { mode, bufferSize } = this.#options;
-    if (this.#waiting.length >= bufferSize || this.#chars + event.rest.length > maxBufferedChars) {
-      this.#deps.lost("buffered", 1);
-      return mode !== "blocking-strict";
+  process(whole: AuditEvent): boolean | Promise<boolean> {
+    const { mode, bufferSize, truncate } = this.#options;
+    const fitting = truncate ? truncated(whole, truncate) : { event: whole, bytes: 0 };
+    if (!fitting) return this.#lose("truncate");
+    if (this.#waiting.length >= bufferSize || this.#chars + fitting.event.rest.length > maxBufferedChars) {
+      return this.#lose("buffered");
     }
     if (mode === "batch" || this.#isStuck) {
-      this.#add({ event, settle: undefined });
+      this.#add({ ...fitting, settle: undefined });
       return mode !== "blocking-strict";
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.#add({ event, settle: (isWritten) => resolve(isWritten || mode === "blocking") });
+    this.#add({ ...fitting, settle: (isWritten) => resolve(isWritten || mode === "blocking") });
     return promise;
+  }
+
+  #lose(plugin: string): boolean {
+    this.#deps.lost(plugin, 1);
+    return this.#options.mode !== "blocking-strict";
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
+    this.#end.abort(new Error("the server ends"));
     this.#start();
     const patience = Promise.withResolvers<void>();
     const cancel = this.#deps.clock.after(lastWriteMs, patience.resolve);
@@ -98,13 +127,17 @@ export class BatchedBackend implements AuditBackend {
 
   async #writeAll(): Promise<void> {
     await undefined; // The events of this turn are written together.
-    while (this.#waiting.length > 0) await this.#writeBatch();
+    while (this.#waiting.length > 0) {
+      // The end of the server does not wait for its turn.
+      await this.#bucket?.take(this.#end.signal).catch(() => {});
+      await this.#writeBatch();
+    }
     this.#writing = undefined;
   }
 
   async #writeBatch(): Promise<void> {
     const { name, log, lost, writer, clock } = this.#deps;
-    const batch = this.#waiting.splice(0, this.#options.maxBatchSize);
+    const batch = this.#waiting.splice(0, planBatch(this.#waiting, this.#options));
     for (const { event } of batch) this.#chars -= event.rest.length;
     let isWritten = true;
     const cancel = clock.after(patienceMs, () => this.#giveUpWaiting(batch));
@@ -130,4 +163,29 @@ export class BatchedBackend implements AuditBackend {
     this.#deps.log.warn("audit events are written too slowly: requests do not wait", { backend: this.name });
     for (const { settle } of [...batch, ...this.#waiting]) settle?.(false);
   }
+}
+
+/** The event as it may be written, or undefined if it is too long even without its bodies. */
+function truncated(
+  event: AuditEvent,
+  { maxEventBytes }: TruncateOptions,
+): { readonly event: AuditEvent; readonly bytes: number } | undefined {
+  for (const candidate of [() => event, () => event.withoutBodies()]) {
+    const fitting = candidate();
+    const bytes = Buffer.byteLength(fitting.rest);
+    if (bytes <= maxEventBytes) return { event: fitting, bytes };
+  }
+  return undefined;
+}
+
+/** How many of those that wait are written together: at least one. */
+function planBatch(waiting: readonly Waiting[], { maxBatchSize, truncate }: BatchOptions): number {
+  const most = Math.min(waiting.length, maxBatchSize);
+  if (!truncate) return most;
+  let bytes = 0;
+  for (let n = 0; n < most; n++) {
+    bytes += waiting[n]?.bytes ?? 0;
+    if (bytes > truncate.maxBatchBytes) return Math.max(n, 1);
+  }
+  return most;
 }

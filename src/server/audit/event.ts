@@ -48,28 +48,40 @@ export interface AuditEvent {
   readonly rest: string;
   /** The one line of the old format, without an end of line. */
   legacy(): string;
+  /** The same event, which says that its bodies were left out. */
+  withoutBodies(): AuditEvent;
 }
 
-/** A body of more than this is left out, as upstream's truncation does. */
+/** A body of more than this is always left out. */
 const maxObjectChars = 8 << 20;
 const truncated = "audit.k8s.io/truncated";
 
-/** The members are in upstream's order. */
 export function renderEvent(facts: EventFacts): AuditEvent {
-  const bodies = [
-    ["requestObject", facts.requestObject],
-    ["responseObject", facts.responseObject],
-  ] as const;
-  const isTooLong = bodies.some(([, text]) => text !== undefined && text.length > maxObjectChars);
+  const { requestObject = "", responseObject = "" } = facts;
+  const isTooLong = requestObject.length > maxObjectChars || responseObject.length > maxObjectChars;
+  return isTooLong ? renderTruncated(facts) : renderWhole(facts);
+}
+
+const renderTruncated = (facts: EventFacts): AuditEvent =>
+  renderWhole({
+    ...facts,
+    requestObject: undefined,
+    responseObject: undefined,
+    annotations: new Map([...facts.annotations, [truncated, "true"]]),
+  });
+
+/** The members are in upstream's order. */
+function renderWhole(facts: EventFacts): AuditEvent {
+  const { annotations } = facts;
+  const bodies = { requestObject: facts.requestObject, responseObject: facts.responseObject };
   let rest = JSON.stringify(headOf(facts)).slice(1, -1);
-  for (const [name, text] of isTooLong ? [] : bodies) if (text !== undefined) rest += `,"${name}":${text}`;
-  const annotations = isTooLong ? new Map([...facts.annotations, [truncated, "true"]]) : facts.annotations;
+  for (const [name, text] of Object.entries(bodies)) if (text !== undefined) rest += `,"${name}":${text}`;
   rest += `,${JSON.stringify({
     requestReceivedTimestamp: microTimestamp(facts.receivedMs),
     stageTimestamp: microTimestamp(facts.stageMs),
     annotations: annotations.size > 0 ? Object.fromEntries([...annotations].sort(byKey)) : undefined,
   }).slice(1)}`;
-  return { rest, legacy: () => renderLegacy(facts) };
+  return { rest, legacy: () => renderLegacy(facts), withoutBodies: () => renderTruncated(facts) };
 }
 
 function headOf(facts: EventFacts): object {

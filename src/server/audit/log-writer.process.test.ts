@@ -3,17 +3,26 @@ import { type FileHandle, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
+import { gunzipSync } from "node:zlib";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { type AuditEvent } from "./event.ts";
 import { type AuditLogOptions, openAuditLog } from "./log-writer.ts";
 
-const event = (n: number): AuditEvent => ({ rest: `"n":${n}}`, legacy: () => `n=${n}` });
+const event = (n: number): AuditEvent => ({ rest: `"n":${n}}`, legacy: () => `n=${n}`, withoutBodies: () => event(n) });
 
 async function setUp(more: Partial<AuditLogOptions> = {}) {
   const dir = await mkdtemp(path.join(tmpdir(), "orlop-audit-"));
   const file = path.join(dir, "logs", "audit.log");
   const clock = createVirtualClock();
-  const options = { path: file, format: "json", maxBytes: 0, maxBackups: 0, maxAgeMs: 0, ...more } as const;
+  const options = {
+    path: file,
+    format: "json",
+    maxBytes: 0,
+    maxBackups: 0,
+    maxAgeMs: 0,
+    compress: false,
+    ...more,
+  } as const;
   return {
     dir,
     file,
@@ -73,19 +82,42 @@ test("rotation loses no line, and keeps as many files as it is told", async () =
 test("old rotated files are removed by number and by age, and other files are not", async () => {
   await using log = await setUp({ maxBytes: 10, maxBackups: 3, maxAgeMs: 86_400_000 });
   await mkdir(path.dirname(log.file), { recursive: true });
-  for (const name of ["audit-notes.log", "audit-1999-01-01T00-00-00.000.log.gz", "other.log"]) {
+  for (const name of ["audit-notes.log", "audit-1999.log.gz", "other.log"]) {
     await writeFile(path.join(path.dirname(log.file), name), "keep");
   }
-  await using writer = await log.open();
-  for (let n = 0; n < 10; n++) {
-    await writer.write([event(n)]);
-    await log.clock.advance(1000);
+  {
+    await using writer = await log.open();
+    for (let n = 0; n < 10; n++) {
+      await writer.write([event(n)]);
+      await log.clock.advance(1000);
+    }
   }
   assert.equal((await log.files()).length, 3 + 1 + 3);
   await log.clock.advance(2 * 86_400_000);
-  await writer.write([event(10)]);
+  {
+    await using writer = await log.open();
+    await writer.write([event(10)]);
+  }
 
   assert.equal((await log.files()).length, 1 + 1 + 3);
+});
+
+test("rotated files are compressed, also those that an earlier server left, and count as rotated files", async () => {
+  await using log = await setUp({ maxBytes: 10, maxBackups: 3, compress: true });
+  const directory = path.dirname(log.file);
+  await mkdir(directory, { recursive: true });
+  await writeFile(path.join(directory, "audit-1999-01-01T00-00-00.000.log"), "left");
+  await using writer = await log.open();
+  for (let n = 0; n < 3; n++) await writer.write([event(n)]);
+  const isCompressed = async () =>
+    (await log.files()).filter((name) => name.endsWith(".gz")).length === 3 && (await log.files()).length === 4;
+  while (!(await isCompressed())) await new Promise(setImmediate);
+
+  const [oldest = "", older = ""] = await log.files().then((names) => names.filter((name) => name.endsWith(".gz")));
+  assert.equal(gunzipSync(await readFile(path.join(directory, oldest))).toString(), "left");
+  assert.match(gunzipSync(await readFile(path.join(directory, older))).toString(), /^\{.*"n":0\}\n$/);
+  await writer.write([event(3)]);
+  while ((await log.files()).includes(oldest)) await new Promise(setImmediate);
 });
 
 test("a log that cannot be written is reported at the start, in one line", async () => {
@@ -97,7 +129,14 @@ test("a log that cannot be written is reported at the start, in one line", async
 
 test("a device that is full loses lines and ends nothing", async () => {
   // Linux answers every write to this device with ENOSPC.
-  const options = { path: "/dev/full", format: "json", maxBytes: 0, maxBackups: 0, maxAgeMs: 0 } as const;
+  const options = {
+    path: "/dev/full",
+    format: "json",
+    maxBytes: 0,
+    maxBackups: 0,
+    maxAgeMs: 0,
+    compress: false,
+  } as const;
   const writer = await openAuditLog(options, createVirtualClock());
 
   await assert.rejects(writer.write([event(1)]), /ENOSPC/);

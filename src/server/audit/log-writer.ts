@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, rename } from "node:fs/promises";
 import path from "node:path";
 import { type Clock } from "#lib/async/clock.ts";
 import { isThere } from "#lib/fs/is-there.ts";
@@ -8,6 +8,7 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { ConfigFileError } from "../config/config-file.ts";
 import type { AuditWriter } from "./backend.ts";
 import type { AuditEvent } from "./event.ts";
+import { compressBackups, pruneBackups } from "./rotated-logs.ts";
 
 export interface AuditLogOptions {
   /** `-` for standard output. */
@@ -19,6 +20,8 @@ export interface AuditLogOptions {
   readonly maxBackups: number;
   /** How long rotated files are kept; 0: for ever. */
   readonly maxAgeMs: number;
+  /** Rotated files are compressed. */
+  readonly compress: boolean;
 }
 
 /** What is needed of an open file. */
@@ -56,6 +59,8 @@ class AuditLogFile implements AuditWriter {
   #size: number | undefined;
   /** The end of the file is a part of a line. */
   #isTorn = false;
+  #tidying: Promise<void> = Promise.resolve();
+  readonly #end = new AbortController();
 
   constructor(
     options: AuditLogOptions,
@@ -91,7 +96,19 @@ class AuditLogFile implements AuditWriter {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort();
+    await this.#tidying;
     await this.#file.close();
+  }
+
+  /** Nothing waits for it. What fails or is cut off is done after the next rotation. */
+  #tidy(): void {
+    const { path: file, compress, ...limits } = this.#options;
+    const run = async (): Promise<void> => {
+      await pruneBackups(file, limits, this.#clock.now());
+      if (compress) await compressBackups(file, this.#end.signal);
+    };
+    this.#tidying = this.#tidying.then(run).catch(() => {});
   }
 
   /** Returns whether the file is a new one. If that fails, the old one grows. */
@@ -105,7 +122,7 @@ class AuditLogFile implements AuditWriter {
     } catch {
       return false;
     }
-    await this.#prune().catch(() => {}); // The next rotation tries again.
+    this.#tidy();
     return true;
   }
 
@@ -115,28 +132,11 @@ class AuditLogFile implements AuditWriter {
     for (let ms = this.#clock.now(); ; ms++) {
       const stamp = new Date(ms).toISOString().slice(0, -1).replaceAll(":", "-");
       const candidate = path.join(dir, `${name}-${stamp}${ext}`);
-      if (!(await isThere(candidate))) return candidate;
+      const isTaken = (await isThere(candidate)) || (await isThere(`${candidate}.gz`));
+      if (!isTaken) return candidate;
     }
   }
-
-  async #prune(): Promise<void> {
-    const { path: file, maxBackups, maxAgeMs } = this.#options;
-    const { dir, name, ext } = path.parse(file);
-    const backups = (await readdir(dir || ".")).flatMap((entry) => {
-      const stamp =
-        entry.startsWith(`${name}-`) && entry.endsWith(ext)
-          ? entry.slice(name.length + 1, entry.length - ext.length)
-          : "";
-      const at = Date.parse(`${stamp.replace(/T(\d\d)-(\d\d)-(\d\d)/, "T$1:$2:$3")}Z`);
-      return stampShape.test(stamp) && !Number.isNaN(at) ? [{ entry, at }] : [];
-    });
-    const newestFirst = backups.sort((a, b) => b.at - a.at);
-    const oldest = maxAgeMs > 0 ? this.#clock.now() - maxAgeMs : 0;
-    const extra = newestFirst.filter(({ at }, n) => (maxBackups > 0 && n >= maxBackups) || at < oldest);
-    for (const { entry } of extra) await rm(path.join(dir, entry), { force: true });
-  }
 }
-const stampShape = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
 
 const standardOutput = (options: AuditLogOptions): AuditWriter => ({
   write: (events) =>

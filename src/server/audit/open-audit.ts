@@ -4,8 +4,8 @@ import { type Log } from "#lib/process/log.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { parseConfig, readConfigFile } from "../config/config-file.ts";
 import { Auditor, type ServerAudit } from "./auditor.ts";
-import type { AuditBackend, AuditMode } from "./backend.ts";
-import { BatchedBackend } from "./batches.ts";
+import type { AuditBackend } from "./backend.ts";
+import { BatchedBackend, type BatchOptions } from "./batches.ts";
 import { type AuditLogOptions, openAuditLog } from "./log-writer.ts";
 import { auditPolicy, scopesOf } from "./policy.ts";
 import { type AuditWebhookOptions, openAuditWebhook } from "./webhook-writer.ts";
@@ -13,13 +13,8 @@ import { type AuditWebhookOptions, openAuditWebhook } from "./webhook-writer.ts"
 /** What is recorded, and where. */
 export interface AuditOptions {
   readonly policyFile: string;
-  readonly log?: AuditLogOptions & { readonly mode: AuditMode; readonly bufferSize: number };
-  readonly webhook?: AuditWebhookOptions & {
-    readonly mode: AuditMode;
-    readonly bufferSize: number;
-    readonly maxBatchSize: number;
-    readonly maxBatchWaitMs: number;
-  };
+  readonly log?: AuditLogOptions & BatchOptions;
+  readonly webhook?: AuditWebhookOptions & BatchOptions;
 }
 
 export interface OpenAuditDeps {
@@ -27,9 +22,6 @@ export interface OpenAuditDeps {
   readonly log: Log;
   readonly random: Random;
 }
-
-/** The lines that wait for the file are written together. */
-const logBatch = { maxBatchSize: 1000, maxBatchWaitMs: 0 };
 
 /** Throws ConfigFileError or KubeconfigError if a file cannot be used. */
 export async function openAudit(
@@ -47,7 +39,7 @@ export async function openAudit(
     const backends: AuditBackend[] = [];
     const deps = { clock, log, lost };
     if (options.log && file) {
-      backends.push(new BatchedBackend({ ...logBatch, ...options.log }, { ...deps, name: "log", writer: file }));
+      backends.push(new BatchedBackend(options.log, { ...deps, name: "log", writer: file }));
     }
     if (options.webhook && hook) {
       backends.push(new BatchedBackend(options.webhook, { ...deps, name: "webhook", writer: hook }));
