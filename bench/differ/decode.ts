@@ -39,7 +39,7 @@ function withoutZeros(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutZeros);
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).filter(
-    ([, inner]) => inner !== "" && inner !== 0 && inner !== false && !isZeroTime(inner),
+    ([, inner]) => inner !== undefined && inner !== "" && inner !== 0 && inner !== false && !isZeroTime(inner),
   );
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutZeros(inner)]));
 }

@@ -62,7 +62,8 @@ const explanations: readonly Explanation[] = [
   },
   {
     reason: "upstream's server panics",
-    explains: ({ kind }, { forMs }) => kind.startsWith("code 0,") && forMs === undefined,
+    explains: ({ kind, upstream }, { forMs }) =>
+      forMs === undefined && (kind.startsWith("code 0,") || (kind === "content type" && upstream === "")),
   },
   {
     reason: "micro times may have fewer than six digits",
@@ -107,14 +108,83 @@ const explanations: readonly Explanation[] = [
     explains: ({ kind, upstream }) => upstream === "absent" && /\bmetrics\b/.test(kind),
   },
   {
-    reason: "a strategic merge patch of the wrong type is refused in the words of the others",
-    explains: ({ upstream, ours }, { type = "" }) =>
-      type.includes("strategic") &&
-      [upstream, ours].every((text) => text.startsWith("patch: FieldValueInvalid: Invalid value: ")),
+    reason: "a patch that makes a value of the wrong type is refused in the words of other writes",
+    explains: ({ upstream, ours }, { method }) =>
+      method === "PATCH" &&
+      (upstream.startsWith("failed to convert new object ") ||
+        [upstream, ours].every((text) => text.startsWith("patch: FieldValueInvalid: Invalid value: "))),
   },
   {
     reason: "a number that does not fit is refused in every patch",
-    explains: (_, { method, name }) => method === "PATCH" && /(2147483648|9007199254740992)/.test(name),
+    explains: (_, { method, body }) =>
+      method === "PATCH" && /(2147483648|9007199254740992)/.test(JSON.stringify(body ?? "")),
+  },
+  {
+    reason: "a refusal may name more faults, where upstream stops at an earlier one",
+    explains: ({ kind }) => kind.startsWith("cause too much "),
+  },
+  {
+    reason: "a required value has no further hint",
+    explains: ({ kind, upstream, ours }) =>
+      kind.startsWith("cause other") && ours.endsWith(": Required value") && upstream.startsWith(`${ours}: `),
+  },
+  {
+    reason: "expressions of a policy with other faults are not compiled",
+    explains: ({ kind }, { path }) =>
+      path.includes("admissionpolicies") && kind.startsWith("cause missing") && kind.includes("compilation failed"),
+  },
+  {
+    reason: "a fault is at the JSON path of its field",
+    explains: ({ kind }) => kind.startsWith("cause missing") && oddPaths.some((path) => path.test(kind)),
+  },
+  {
+    reason: "the volumes of a StatefulSet have the index that they have in its template",
+    explains: ({ kind }, { path }) =>
+      path.includes("/statefulsets") && kind.startsWith("cause missing spec.template.spec.volumes[N]"),
+  },
+  {
+    reason: "an empty list or map is the same as none",
+    explains: ({ kind, upstream, ours }, { name }) =>
+      / = .*(\[\]|\{\}|"")/.test(name) &&
+      (kind.includes("managedFields") ||
+        kind.endsWith("absent/list") ||
+        kind.includes("restartPolicyRules") ||
+        kind.includes("only one of") ||
+        (kind.startsWith("object metadata.generation") && Number(upstream) > Number(ours))),
+  },
+  {
+    reason: "a schema that is neither an object nor what else may be there is a value of the wrong type",
+    explains: ({ kind, upstream }, { path, name }) =>
+      path.includes("customresourcedefinitions") &&
+      name.includes("openAPIV3Schema") &&
+      (upstream.includes("boolean or JSON schema expected") || isNoSchema(name, kind)),
+  },
+  {
+    reason: "the body of a review has at most 256 KiB",
+    explains: (_, { path, name }) => path.includes("reviews") && name === "create with large annotations",
+  },
+  {
+    reason: "tables and partial metadata have the annotations of the version",
+    explains: ({ kind, upstream }) =>
+      /^object (rows\[\]\.object|items\[\])\.metadata\.annotations absent\/object$/.test(kind) && upstream === "absent",
+  },
+  {
+    reason: "a table of autoscaling/v1 shows targets in the order of v1",
+    explains: ({ kind }, { path }) =>
+      path.startsWith("/apis/autoscaling/v1/") && kind === "object rows[].cells[] string/string",
+  },
+  {
+    reason: "a kind is stored in the version that is served",
+    explains: ({ kind }) => /\.storageVersionHash string\/string$/.test(kind),
+  },
+  {
+    reason: "HEAD is answered as GET is",
+    explains: (_, { method }) => method === "HEAD",
+  },
+  {
+    reason: "events are listed from the cache",
+    explains: ({ kind }, { path, name }) =>
+      kind.startsWith("object details.retryAfterSeconds") && path.includes("/events") && name === "list in the future",
   },
   {
     reason: "a review that is not stored has no managed fields",
@@ -171,7 +241,22 @@ const withoutGoNames = (text: string): string =>
     });
 
 const withoutValue = (text: string): string =>
-  text.replace(/\n@@.*/s, "").replace(/((?:Invalid|Unsupported|Duplicate) value: ).*[\]}"]: /s, "$1…: ");
+  text.replace(/\n@@.*/s, "").replace(/((?:Invalid|Unsupported|Duplicate) value: )(?:null|-?\d+|.*[\]}"]): /s, "$1…: ");
+
+/** Where upstream does not name a field as JSON does, or exchanges two of them. */
+const oddPaths = [
+  /\.persistentDisk\.pdName: /,
+  /\.cephFS: /,
+  /\.metadata\.uID: /,
+  /\.downwardAPI\.path: /,
+  /^cause missing spec\.strategy: FieldValueNotSupported/,
+  /\.clientConfig\.service\.(name|namespace): FieldValueRequired/,
+];
+
+/** `items` of a schema may be a schema or a list; upstream takes a text or number for an empty one. */
+const isNoSchema = (name: string, kind: string): boolean =>
+  /"(items|additionalItems|additionalProperties)":("text"|7|true)/.test(name) &&
+  (kind.startsWith("code 422, ours 400") || /^(object (status|details)|cause missing)/.test(kind));
 
 const withoutHash = (text: string): string => text.replace(/-[\w-]{8}"$/, "");
 

@@ -1,7 +1,9 @@
 /** Replaces what two servers cannot agree on: identities, times, allocated addresses. */
 export function normalise(value: unknown, path: readonly string[] = []): unknown {
   if (Array.isArray(value)) {
-    const items = path.at(-1) === "managedFields" ? value.filter((entry) => !isOwnManager(entry)) : value;
+    const isGroups = ["groups", "items"].includes(path.at(-1) ?? "");
+    const kept = isGroups ? value.filter((entry) => !isOwnGroup(entry)) : value;
+    const items = path.at(-1) === "managedFields" ? kept.filter((entry) => !isOwnManager(entry)) : kept;
     return items.map((item) => normalise(item, [...path, "[]"]));
   }
   if (typeof value === "string") return normaliseText(value);
@@ -20,6 +22,12 @@ const isOwnManager = (entry: unknown): boolean =>
   "manager" in entry &&
   ["kube-apiserver", "api-priority-and-fairness-config-consumer-v1"].includes(String(entry.manager));
 
+/** Our server serves the metrics of nodes and pods itself. */
+function isOwnGroup(entry: unknown): boolean {
+  const { name, metadata } = (entry ?? {}) as { name?: unknown; metadata?: { name?: unknown } };
+  return name === "metrics.k8s.io" || metadata?.name === "metrics.k8s.io";
+}
+
 const inMetadata = new Set([
   "uid",
   "resourceVersion",
@@ -37,6 +45,7 @@ function isVolatile(key: string, value: unknown, path: readonly string[]): boole
   if (allocated.has(key) && (parent === "spec" || path.at(-2) === "ports")) return true;
   if (key === "time" && path.includes("managedFields")) return true;
   if (key === "uid" && parent === "details") return true;
+  if (key === "serverAddress") return true;
   return key === "token" && parent === "status";
 }
 
@@ -51,7 +60,7 @@ export function normaliseText(text: string): string {
     .replace(/X509SHA256=[0-9a-f]+/g, "<credential>")
     .replace(/\b(made-|Made_)[a-z0-9]{5}/g, "$1<random>")
     .replace(/in record \(\d+\)/, "in record (<rv>)")
-    .replace(/Key: \/registry\//, "Key: /")
+    .replace(/Key: \S+,/, "Key: <key>,")
     .replace(/, current: \d+/, ", current: <rv>")
     .replace(/(resourceVersion|resource version)(:|=| )+"?\d+"?/gi, "$1 <rv>");
 }

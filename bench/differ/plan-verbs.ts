@@ -11,9 +11,22 @@ export function planVerbs(target: Target, label: string): Script {
   const first: Step = { name: "create", method: "POST", path: `${collection}?fieldManager=one`, body: target.object };
   return {
     name: `verbs ${path}`,
-    steps: [first, ...reads(target, label), ...writes(target), ...subresources(target), ...deletions(target, label)],
+    steps: [
+      first,
+      ...settle(target),
+      ...reads(target, label),
+      ...writes(target),
+      ...subresources(target),
+      ...deletions(target, label),
+    ],
   };
 }
+
+/** A server that writes the status by itself has done so when the watch ends. */
+const settle = ({ path, collection }: Target): Step[] => [
+  { name: "wait", method: "GET", path: `${collection}?watch=true&labelSelector=differ%3Dnothing`, forMs: 700 },
+  { name: "settled", method: "GET", path },
+];
 
 function reads({ path, collection, resource }: Target, label: string): Step[] {
   const get = (name: string, at: string, accept?: string): Step => ({
@@ -34,7 +47,7 @@ function reads({ path, collection, resource }: Target, label: string): Step[] {
     get("get partial", path, partial),
     get("get as protobuf or JSON", path, "application/vnd.kubernetes.protobuf, application/json"),
     get("get YAML", path, "application/yaml"),
-    get("get at a resource version", `${path}?resourceVersion=@rv:create@`),
+    get("get at a resource version", `${path}?resourceVersion=@rv:settled@`),
     get("get pretty", `${path}?pretty=true`),
     get("list", `${collection}?${mine}`),
     get("list table", `${collection}?${mine}`, table),
@@ -47,7 +60,7 @@ function reads({ path, collection, resource }: Target, label: string): Step[] {
     get("list nothing", `${collection}?labelSelector=differ%3Dnothing`),
     get("list bad limit", `${collection}?limit=many`),
     get("list exact without version", `${collection}?resourceVersionMatch=Exact`),
-    get("list exact", `${collection}?${mine}&resourceVersionMatch=Exact&resourceVersion=@rv:create@`),
+    get("list exact", `${collection}?${mine}&resourceVersionMatch=Exact&resourceVersion=@rv:settled@`),
     get("list bad continue", `${collection}?continue=nonsense`),
     get("list in the future", `${collection}?resourceVersion=999999999`),
     { ...get("watch", `${collection}?${mine}&watch=true&resourceVersion=0&timeoutSeconds=1`), forMs: 700 },
@@ -79,7 +92,7 @@ function writes(target: Target): Step[] {
   const label = (key: string, value: unknown) => ({ metadata: { labels: { [key]: value } } });
   return [
     { name: "create again", method: "POST", path: collection, body: object },
-    put("update", { resourceVersion: "@rv:create@", annotations: { changed: "yes" } }),
+    put("update", { resourceVersion: "@rv:settled@", annotations: { changed: "yes" } }),
     put("update stale", { resourceVersion: "1", annotations: { changed: "no" } }),
     put("update without version", { annotations: { changed: "again" } }),
     put("update with another name", { name: "other" }),

@@ -36,6 +36,7 @@ export async function runDiffer(args: readonly string[]): Promise<void> {
   // Only now: planning takes a while, in which a handshake would time out.
   using pair = await Pair.open(flags.upstream, ours.kubeconfig);
   const [prepare, ...rest] = scripts;
+  await pair.checkUsers();
   if (prepare) await pair.run(prepare);
   if (pair.findings.some(({ difference }) => difference.kind.startsWith("code")))
     throw new Error(`the servers cannot be prepared: ${renderTally(pair, 9)}`);
@@ -85,6 +86,19 @@ class Pair implements Disposable {
     return new Pair(await Session.open(upstream), await Session.open(ours));
   }
 
+  /** Answers name the user, so both servers must know the same one. */
+  async checkUsers(): Promise<void> {
+    const step: Step = {
+      name: "who",
+      method: "POST",
+      path: "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+      body: { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" },
+    };
+    const answers = await Promise.all([this.#upstream, this.#ours].map((session) => session.send(step, new Map())));
+    const [theirs, mine] = answers.map(({ body }) => userIn(body));
+    if (theirs !== mine) throw new Error(`the kubeconfig must be that of ${mine}, not of ${theirs}`);
+  }
+
   async run({ name, steps, readOnly = [], after = [] }: Script): Promise<void> {
     const known = { upstream: new Map<string, Known>(), ours: new Map<string, Known>() };
     for (const step of steps) await this.#send(name, step, known);
@@ -109,6 +123,13 @@ class Pair implements Disposable {
     this.#upstream[Symbol.dispose]();
     this.#ours[Symbol.dispose]();
   }
+}
+
+/** `kubernetes-admin (system:masters,system:authenticated)` */
+function userIn(body: Buffer): string {
+  const { status } = JSON.parse(body.toString()) as { status: { userInfo: { username: string; groups: string[] } } };
+  const { username, groups } = status.userInfo;
+  return `${username} (${groups.join(",")})`;
 }
 
 async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {

@@ -16,7 +16,9 @@ export interface Target {
 
 export function targetOf(sample: Sample, { namespace, label }: { namespace: string; label: string }): Target {
   const resource = resourceOf(sample);
-  const name = sample.name ?? `${label}-${resource.kind.toLowerCase()}-${resource.version}`;
+  // Event is stored once for two groups, so the group is in the name.
+  const own = [label, resource.kind.toLowerCase(), resource.group.split(".")[0], resource.version];
+  const name = sample.name ?? own.filter(Boolean).join("-");
   const prefix = resource.group ? `/apis/${apiVersionOf(resource)}` : `/api/${resource.version}`;
   const isNamespaced = resource.scope === "Namespaced";
   const collection = `${prefix}${isNamespaced ? `/namespaces/${namespace}` : ""}/${resource.plural}`;

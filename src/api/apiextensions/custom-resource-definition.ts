@@ -37,6 +37,9 @@ export const CustomResourceDefinition = defineResource(
       spec.conversion ??= { strategy: "None" };
     },
     prepareForUpdate: noteStorageVersion,
+    prepareForStatusUpdate(definition) {
+      if (definition.status.storedVersions.length === 0) noteStorageVersion(definition);
+    },
     prepareForDeletion: markTerminating,
     // It controls its own end: the finalizer below holds it until its objects are gone.
     holdsDeletion: () => false,

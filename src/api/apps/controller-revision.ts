@@ -1,4 +1,4 @@
-import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
+import { ageColumn, column } from "#api/meta/columns.ts";
 import { controllerOf, orphanIndex } from "#api/meta/owner.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { immutable, nullable, present } from "#schema/fields.ts";
@@ -20,7 +20,7 @@ export const ControllerRevision = defineResource("apps/v1.ControllerRevision", f
         ? `${groupResource({ group: groupOf(owner.apiVersion) }, owner.kind.toLowerCase())}/${owner.name}`
         : "<none>";
     }),
-    numberColumn("Revision", "Number of the revision.", ({ revision }) => revision),
+    column("Revision", "Number of the revision.", ({ revision }) => revision),
     ageColumn,
   ],
   indexes: { orphan: orphanIndex },

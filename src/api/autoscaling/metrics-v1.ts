@@ -59,7 +59,7 @@ function useToV2({
 export const metricToV1 = ({ type, object, pods, resource, containerResource, external }: MetricSpec): Loose => ({
   type,
   object: object && {
-    target: object.describedObject,
+    target: inOrderOfV1(object.describedObject),
     metricName: object.metric.name,
     targetValue: object.target.value ?? zero,
     selector: object.metric.selector,
@@ -81,6 +81,13 @@ export const metricToV1 = ({ type, object, pods, resource, containerResource, ex
     targetValue: external.target.value,
     targetAverageValue: external.target.averageValue,
   },
+});
+
+/** Clients compare the text of the annotation. */
+const inOrderOfV1 = ({ kind, name, apiVersion }: NonNullable<MetricSpec["object"]>["describedObject"]): Loose => ({
+  kind,
+  name,
+  apiVersion,
 });
 
 const useToV1 = ({ name, target }: NonNullable<MetricSpec["resource"]>): Loose => ({

@@ -1,6 +1,6 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { dns1123Label, dns1123Subdomain, pathSegmentName, regexMessage } from "#api/meta/names.ts";
-import { defaulted, immutable, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, immutable, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -14,7 +14,10 @@ const IngressClassParametersReference = object("IngressClassParametersReference"
   apiGroup: nullable(1, string(), "API group of the object with the settings; the core group if absent."),
   kind: present(2, string(), "Kind of the object with the settings."),
   name: present(3, string(), "Name of the object with the settings."),
-  scope: defaulted(4, string(), "Cluster", "Scope of the object with the settings: Cluster or Namespace."),
+  scope: inGo(
+    { isPointer: true },
+    defaulted(4, string(), "Cluster", "Scope of the object with the settings: Cluster or Namespace."),
+  ),
   namespace: nullable(5, string(), "Namespace of the object with the settings, if scope is Namespace."),
 });
 interface IngressClassParametersReference extends Infer<typeof IngressClassParametersReference> {}

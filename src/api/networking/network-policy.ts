@@ -2,7 +2,7 @@ import { ageColumn, column } from "#api/meta/columns.ts";
 import { isSmallerCidr, validateCidr, warnOfCidr } from "#api/meta/ip-address.ts";
 import { formatLabelSelector, LabelSelector, validateLabelSelector } from "#api/meta/label-selector.ts";
 import { portName, portNumber } from "#api/meta/names.ts";
-import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, embedded, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, int32, intOrString, known, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -11,7 +11,10 @@ import { defineResource, type NamespacedObject } from "../resource.ts";
 const object = inPackage("networking/v1");
 
 const NetworkPolicyPort = object("NetworkPolicyPort", "A port, or a range of ports, that a rule allows.", {
-  protocol: defaulted(1, known("SCTP", "TCP", "UDP"), "TCP", "Protocol of the allowed traffic: TCP, UDP or SCTP."),
+  protocol: inGo(
+    { isPointer: true },
+    defaulted(1, known("SCTP", "TCP", "UDP"), "TCP", "Protocol of the allowed traffic: TCP, UDP or SCTP."),
+  ),
   port: nullable(2, intOrString(), "Number or name of the allowed port of the pods; all ports if absent."),
   endPort: nullable(3, int32(), "Last port of an allowed range that begins at port, which must be a number."),
 });

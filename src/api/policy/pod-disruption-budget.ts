@@ -2,6 +2,7 @@ import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
 import { Condition, validateConditions } from "#api/meta/condition.ts";
 import { validateAtMost100Percent, validateIntOrPercent } from "#api/meta/int-or-string.ts";
 import { LabelSelector, validateLabelSelector } from "#api/meta/label-selector.ts";
+import { pathSegmentName } from "#api/meta/names.ts";
 import { embedded, nullable, optional, patched, present, undemanded } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, intOrString, known, listByKey, map, time } from "#schema/types.ts";
@@ -49,6 +50,7 @@ export const PodDisruptionBudget = defineResource("policy/v1.PodDisruptionBudget
     ageColumn,
   ],
 
+  nameRule: pathSegmentName,
   validate: (budget) => validateSpec(budget.field("spec")),
   validateStatusUpdate,
 });

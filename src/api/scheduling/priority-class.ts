@@ -40,7 +40,6 @@ export const PriorityClass = defineResource("scheduling.k8s.io/v1.PriorityClass"
   doc: "Maps the name of a priority class to the priority of its pods. A higher value is more important.",
   shortNames: ["pc"],
   scope: "Cluster",
-  hasGeneration: true,
   columns: [
     numberColumn("Value", "The priority of the class.", ({ value }) => value),
     { ...column("Global-Default", "Whether it is the default.", (pc) => pc.globalDefault ?? false), type: "boolean" },
@@ -48,6 +47,10 @@ export const PriorityClass = defineResource("scheduling.k8s.io/v1.PriorityClass"
     column("PreemptionPolicy", "Whether pods may displace others.", (pc) => pc.preemptionPolicy),
   ],
 
+  // It stays the same, because updates cannot change what it means.
+  prepareForCreate({ metadata }) {
+    metadata.generation = 1;
+  },
   validate(at) {
     const { metadata, value } = at.value;
     if (metadata.name?.startsWith(systemPrefix)) {

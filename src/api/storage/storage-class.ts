@@ -1,12 +1,12 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { defaulted, immutable, inGo, nullable, optional, required } from "#schema/fields.ts";
-import { atomicList, boolean, listing, map, oneOf, string } from "#schema/types.ts";
+import { atomicList, boolean, known, map, oneOf, string } from "#schema/types.ts";
 import { type ClusterObject, type Column, defineResource, type ObjectOf } from "../resource.ts";
 import { validateParameters, validateProvisioner } from "./parameters.ts";
 import { TopologySelectorTerm, validateTopologies, warnOfTopologies } from "./topology-selector.ts";
 
-const reclaimPolicies = listing(["Delete", "Recycle", "Retain"], oneOf("Delete", "Retain"));
+const reclaimPolicies = known("Delete", "Recycle", "Retain");
 const bindingModes = oneOf("Immediate", "WaitForFirstConsumer");
 
 const fields = {
@@ -64,6 +64,8 @@ export const StorageClass = defineResource("storage.k8s.io/v1.StorageClass", fie
   validate(at) {
     validateProvisioner(at.field("provisioner"));
     validateParameters(at.field("parameters"));
+    // An empty text is a policy to upstream, and one that nobody knows.
+    if (at.value.reclaimPolicy !== "") at.field("reclaimPolicy").oneOf(["Delete", "Retain"]);
     validateTopologies(at);
   },
   warnings: warnOfTopologies,

@@ -112,7 +112,12 @@ export const securityFlags = {
   "authorization-mode": {
     type: "string",
     value: "LIST",
-    help: "authorisers in order: AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook; default Node,RBAC",
+    help: "authorisers in order: ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook; default Node,RBAC",
+  },
+  "authorization-policy-file": {
+    type: "string",
+    value: "FILE",
+    help: "policies of the authoriser ABAC, one per line, as JSON",
   },
   "authorization-webhook-config-file": {
     type: "string",
@@ -288,28 +293,35 @@ const webhookFlags = [
   "authorization-webhook-cache-authorized-ttl",
   "authorization-webhook-cache-unauthorized-ttl",
 ] as const;
-const modes = ["AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"];
+const modes = ["ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"];
 
 function authorizationOptions(values: Values): AuthorizationOptions | undefined {
   const configFile = values["authorization-config"];
   const listed = values["authorization-mode"];
   const used = webhookFlags.find((flag) => values[flag] !== undefined);
+  const policyFile = values["authorization-policy-file"];
+  const policy = policyFile ? { policyFile: path.resolve(policyFile) } : {};
   if (configFile) {
     const other = listed === undefined ? used : "authorization-mode";
     if (other) throw new UserError(`--authorization-config excludes --${other}: put what it says into the file`);
-    return { configFile: path.resolve(configFile) };
+    return { configFile: path.resolve(configFile), ...policy };
   }
-  if (listed === undefined && !used) return undefined;
+  if (listed === undefined && !used && !policyFile) return undefined;
   const chosen = listOf(listed ?? "Node,RBAC");
   checkModes(chosen);
+  if (chosen.includes("ABAC") !== Boolean(policyFile)) {
+    const [one, other] = policyFile ? ["policy-file", "mode with ABAC"] : ["mode ABAC", "policy-file FILE"];
+    throw new UserError(`--authorization-${one} needs --authorization-${other}`);
+  }
   const file = values["authorization-webhook-config-file"];
   if (chosen.includes("Webhook") && !file) {
     throw new UserError("--authorization-mode Webhook needs --authorization-webhook-config-file FILE");
   }
   if (!chosen.includes("Webhook") && used) throw new UserError(`--${used} needs --authorization-mode with Webhook`);
-  if (!file) return { modes: chosen };
+  if (!file) return { modes: chosen, ...policy };
   return {
     modes: chosen,
+    ...policy,
     webhook: {
       configFile: path.resolve(file),
       version: reviewVersion(values, "authorization-webhook-version"),

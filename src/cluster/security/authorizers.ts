@@ -15,6 +15,11 @@ export interface AuthorizersDeps {
   readonly log: Log;
 }
 
+interface MakerDeps extends AuthorizersDeps {
+  /** The policies of mode ABAC. */
+  readonly policyFile?: string | undefined;
+}
+
 /** The authorisers that need the API server's caches. */
 export interface BuiltInAuthorizers {
   readonly Node: Authorizer;
@@ -31,8 +36,9 @@ export interface ConfiguredAuthorizers extends Disposable {
 /** `--authorization-mode` and its webhook, or `--authorization-config`. */
 export async function loadAuthorizers(
   options: AuthorizationOptions,
-  deps: AuthorizersDeps,
+  loadDeps: AuthorizersDeps,
 ): Promise<ConfiguredAuthorizers> {
+  const deps = { ...loadDeps, policyFile: options.policyFile };
   if ("configFile" in options) return await followedAuthorizers(options.configFile, deps);
   const made = await makeAll(configurationOf(options), deps);
   return { chain: made.chain, run: async () => {}, [Symbol.dispose]: made[Symbol.dispose] };
@@ -65,7 +71,7 @@ interface Made extends Disposable {
 }
 
 /** Opens the webhooks of a configuration. */
-async function makeAll(configurations: readonly AuthorizerConfiguration[], deps: AuthorizersDeps): Promise<Made> {
+async function makeAll(configurations: readonly AuthorizerConfiguration[], deps: MakerDeps): Promise<Made> {
   const webhooks: Webhook[] = [];
   const close = () => {
     for (const webhook of webhooks) webhook[Symbol.dispose]();
@@ -86,12 +92,20 @@ async function compiledConditions(conditions: readonly { readonly expression?: s
   return compileConditions(conditions);
 }
 
+async function abacMaker(policyFile: string | undefined): Promise<() => Authorizer> {
+  if (!policyFile) throw new ConfigFileError("ABAC needs its policies: add --authorization-policy-file FILE");
+  const { loadAbac } = await import("#server/authorize/configured/abac.ts");
+  const authorizer = await loadAbac(policyFile);
+  return () => authorizer;
+}
+
 async function makerOf(
   { type = "", name = "", webhook: config }: AuthorizerConfiguration,
-  { clock, log }: AuthorizersDeps,
+  { clock, log, policyFile }: MakerDeps,
   opened: Webhook[],
 ): Promise<(builtIn: BuiltInAuthorizers) => Authorizer> {
   if (type === "Node" || type === "RBAC") return (builtIn) => builtIn[type];
+  if (type === "ABAC") return await abacMaker(policyFile);
   if (type !== "Webhook" || !config) {
     const { alwaysAllow, alwaysDeny } = await import("#server/authorize/configured/fixed.ts");
     return () => (type === "AlwaysAllow" ? alwaysAllow : alwaysDeny);

@@ -55,9 +55,13 @@ export interface OidcOptions {
 }
 
 /** A chain from flags, or the file that describes one and is read again when it changes. */
-export type AuthorizationOptions =
+export type AuthorizationOptions = (
   | { readonly modes: readonly string[]; readonly webhook?: AuthorizationWebhookOptions }
-  | { readonly configFile: string };
+  | { readonly configFile: string }
+) & {
+  /** The policies of mode ABAC. */
+  readonly policyFile?: string | undefined;
+};
 
 export interface AuthorizationWebhookOptions {
   readonly configFile: string;

@@ -1,8 +1,8 @@
 import { type Clock } from "#lib/async/clock.ts";
-import { TokenBucket } from "#lib/async/token-bucket.ts";
 import { type Log } from "#lib/process/log.ts";
 import type { AuditBackend, AuditCounts, AuditMode, AuditWriter } from "./backend.ts";
 import type { AuditEvent } from "./event.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 export interface BatchOptions {
   readonly mode: AuditMode;

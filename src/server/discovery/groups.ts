@@ -64,7 +64,8 @@ function resourceList(resources: ResourceRegistry, groupVersion: string): unknow
   if (served.length === 0) return undefined;
   return {
     kind: "APIResourceList",
-    apiVersion: "v1",
+    // That of the core has none, as upstream's.
+    ...(groupVersion.includes("/") ? { apiVersion: "v1" } : {}),
     groupVersion,
     resources: served.flatMap(resourceValues).sort((a, b) => (a.name < b.name ? -1 : 1)),
   };

@@ -18,6 +18,7 @@ import { readObject } from "#server/input/body.ts";
 import { writeOptions } from "#server/input/options.ts";
 import { type Context } from "#server/request/pipeline.ts";
 import { admissionRequest } from "#server/write/steps/admit.ts";
+import { checkNamespace } from "#server/write/steps/identity.ts";
 import { type Write } from "#server/write/write.ts";
 import { type Endpoint } from "../dispatch.ts";
 import {
@@ -90,11 +91,18 @@ function reviewed<T extends ApiObject>(
     const options = writeOptions(context, "CreateOptions");
     if ((context.request.body?.length ?? 0) > maxReviewBytes) throw bodyTooLarge(maxReviewBytes);
     const object = await readObject(context, resource, options);
+    if (resource.scope === "Namespaced") placeInRequest(object, context.info.namespace);
     const faults = reviewFaults(resource, object);
     if (faults.length > 0) throw refused(resource, object, faults);
     const value = { ...(await answer(object, context)), kind: resource.kind, apiVersion: apiVersionOf(resource) };
     return { type: "value", status: 201, value, schema: resource.schema };
   };
+}
+
+/** A review belongs to the namespace in its path, whether it says so or not. */
+function placeInRequest({ metadata }: ApiObject, namespace: string): void {
+  checkNamespace(metadata.namespace, namespace);
+  metadata.namespace = namespace;
 }
 
 /** Upstream names neither the kind nor the object of an access review. */

@@ -47,6 +47,12 @@ const dnsPolicies = listedOneOf("ClusterFirstWithHostNet", "ClusterFirst", "Defa
 const preemption = listedOneOf("PreemptLowerPriority", "Never");
 const spreading = listByKey(["topologyKey", "whenUnsatisfiable"], TopologySpreadConstraint);
 
+const PodSchedulingGroup = object(
+  "PodSchedulingGroup",
+  { doc: "Group of pods that are scheduled together.", union: { fields: ["podGroupName"] } },
+  { podGroupName: nullable(1, string(), "Name of the group of pods.") },
+);
+
 export const PodSpec = object.filledBy(podSpecDefaults, "PodSpec", "The desired state of a pod.", {
   volumes: optional(1, listByKey("name", Volume, "merge,retainKeys"), "Volumes that the containers can mount."),
   containers: required(2, listByKey("name", Container), "Containers of the pod. None can be added or removed later."),
@@ -91,9 +97,7 @@ export const PodSpec = object.filledBy(podSpecDefaults, "PodSpec", "The desired 
   resourceClaims: optional(39, listByKey("name", PodResourceClaim, "merge,retainKeys"), "Claims for devices."),
   resources: nullable(40, ResourceRequirements, "Requests and limits of the pod as a whole."),
   hostnameOverride: nullable(41, string(), "Host name that processes in the pod see, regardless of DNS."),
-  schedulingGroup: object.nullable(43, "PodSchedulingGroup", "Group of pods that are scheduled together.", {
-    podGroupName: nullable(1, string(), "Name of the group of pods."),
-  }),
+  schedulingGroup: nullable(43, PodSchedulingGroup),
 });
 export interface PodSpec extends Infer<typeof PodSpec> {}
 

@@ -34,7 +34,7 @@ test("authorizationConfig fills in how long answers are remembered", async () =>
 const faults: readonly (readonly [authorizers: unknown, message: string | RegExp])[] = [
   [[], "authorizers: Required value: at least one authorization mode must be defined"],
   [[{}], "authorizers[0].type: Required value"],
-  [[{ type: "ABAC", name: "abac" }], /authorizers\[0\].type: Unsupported value: "ABAC": supported values: /],
+  [[{ type: "PBAC", name: "pbac" }], /authorizers\[0\].type: Unsupported value: "PBAC": supported values: /],
   [
     [
       { type: "RBAC", name: "rbac" },

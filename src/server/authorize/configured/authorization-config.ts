@@ -36,7 +36,7 @@ const WebhookConfiguration = object("WebhookConfiguration", "How a webhook is as
 export interface WebhookConfiguration extends Infer<typeof WebhookConfiguration> {}
 
 const AuthorizerConfiguration = object("AuthorizerConfiguration", "One authoriser.", {
-  type: optional(1, string(), "Node, RBAC, Webhook, AlwaysAllow or AlwaysDeny."),
+  type: optional(1, string(), "Node, RBAC, ABAC, Webhook, AlwaysAllow or AlwaysDeny."),
   name: optional(2, string(), "Name of the authoriser; that of a built-in one is its type in lower case."),
   webhook: nullable(3, WebhookConfiguration, "How to ask the webhook, if the type is Webhook."),
 });
@@ -49,8 +49,7 @@ const AuthorizationConfiguration = object("AuthorizationConfiguration", "The cha
 });
 export interface AuthorizationConfiguration extends Infer<typeof AuthorizationConfiguration> {}
 
-/** The modes that there are. ABAC of upstream is not one of them: it is a file that nobody can change while it is used. */
-export const authorizerTypes = ["AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"] as const;
+export const authorizerTypes = ["ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"] as const;
 export type AuthorizerType = (typeof authorizerTypes)[number];
 
 /** The file of `--authorization-config`. */

@@ -32,8 +32,9 @@ function begin(resource: Resource, marked: ApiObject, { options, now }: { option
   const { metadata } = marked;
   const grace = resource.gracePeriodSeconds?.(marked, options.gracePeriodSeconds) ?? 0;
   metadata.deletionTimestamp = timestamp(now + grace * 1000);
-  // A kind that controls its own end has no deadline.
-  if (!resource.holdsDeletion) metadata.deletionGracePeriodSeconds = grace;
+  // A kind that controls its own end has no deadline, and its state says that it ends.
+  if (resource.holdsDeletion) return;
+  metadata.deletionGracePeriodSeconds = grace;
   if (metadata.generation) metadata.generation++;
 }
 

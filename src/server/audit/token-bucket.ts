@@ -1,4 +1,4 @@
-import { type Clock } from "./clock.ts";
+import { type Clock } from "#lib/async/clock.ts";
 
 /** Lets `perSecond` callers pass in the long run, and `burst` at once after a pause. */
 export class TokenBucket {
