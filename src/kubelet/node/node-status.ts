@@ -54,6 +54,8 @@ export function nodeStatus(input: NodeStatusInput): NodeStatus {
       ...(machine.swapBytes > 0 ? { swap: { capacity: machine.swapBytes } } : {}),
     },
     images: imagesOf(input.images, input.maxImages ?? 50),
+    // Changes of running pods that this kubelet carries out.
+    declaredFeatures: ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"],
     runtimeHandlers: [{ name: "", features: { recursiveReadOnlyMounts: false, userNamespaces: false } }],
     features: { supplementalGroupsPolicy: false },
   };

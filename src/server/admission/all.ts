@@ -20,6 +20,7 @@ import { paramAccess } from "./param-access.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
 import { type PodSecurityDeps, podSecurity } from "./pod-security/pod-security.ts";
 import { alwaysPullImages } from "./pods/always-pull-images.ts";
+import { declaredFeatures } from "./pods/declared-features.ts";
 import { defaultTolerations } from "./pods/default-tolerations.ts";
 import { limitRanger } from "./pods/limit-ranger.ts";
 import { podResize } from "./pods/pod-resize.ts";
@@ -71,6 +72,7 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   defaultIngressClass(deps),
   denyExternalIPs,
   topologyLabels(deps),
+  declaredFeatures(deps),
   podResize(deps),
   rbacEscalation(deps),
   paramAccess(deps),
