@@ -28,10 +28,12 @@ const explanations: readonly Explanation[] = [
   },
   {
     reason: "the status that a controller in the server writes comes at another moment",
-    explains: ({ kind }) =>
-      /^object (rows\[\]\.object\.|items\[\]\.)?(status\.(conditions|observedGeneration|typeChecking)|metadata\.managedFields) (list|absent)\/(list|absent|number|object)$/.test(
+    explains: ({ kind }, { path }) =>
+      /^object (rows\[\]\.object\.|items\[\]\.|object\.|\[\]\.object\.)?(status\.(conditions|observedGeneration|typeChecking)|metadata\.managedFields) (list|absent)\/(list|absent|number|object)$/.test(
         kind,
-      ),
+      ) ||
+      (/\/(flowschemas|validatingadmissionpolicies)\//.test(path) && kind.includes("managedFields")) ||
+      (path.includes("/flowschemas") && kind === "object rows[].cells[] string/string"),
   },
   {
     reason: "an access review says which rule is missing",
@@ -49,7 +51,8 @@ const explanations: readonly Explanation[] = [
     reason: "a dry run refuses what the real request refuses",
     explains: ({ kind }, { name, path }) =>
       path.includes("dryRun=All") &&
-      (name === "create with a resource version" || (kind === "code 201, ours 422" && name.includes("nodePort"))),
+      (name === "create with a resource version" ||
+        (/^code 20[01], ours 422$/.test(kind) && name.includes("nodePort"))),
   },
   {
     reason: "a bad continue token is not parsed in Go's words",
@@ -67,7 +70,7 @@ const explanations: readonly Explanation[] = [
   },
   {
     reason: "micro times may have fewer than six digits",
-    explains: ({ kind, upstream }) => /^code 400/.test(kind) && upstream.includes("2006-01-02T15:04:05.000000Z07:00"),
+    explains: ({ upstream }, { name }) => upstream.includes("2006-01-02T15:04:05.000000Z07:00") || microTime.test(name),
   },
   {
     reason:
@@ -131,7 +134,9 @@ const explanations: readonly Explanation[] = [
   {
     reason: "expressions of a policy with other faults are not compiled",
     explains: ({ kind }, { path }) =>
-      path.includes("admissionpolicies") && kind.startsWith("cause missing") && kind.includes("compilation failed"),
+      /admissionpolicies|resourceclaim/.test(path) &&
+      kind.startsWith("cause missing") &&
+      kind.includes("compilation failed"),
   },
   {
     reason: "a fault is at the JSON path of its field",
@@ -145,12 +150,13 @@ const explanations: readonly Explanation[] = [
   {
     reason: "an empty list or map is the same as none",
     explains: ({ kind, upstream, ours }, { name }) =>
-      / = .*(\[\]|\{\}|"")/.test(name) &&
-      (kind.includes("managedFields") ||
-        kind.endsWith("absent/list") ||
-        kind.includes("restartPolicyRules") ||
-        kind.includes("only one of") ||
-        (kind.startsWith("object metadata.generation") && Number(upstream) > Number(ours))),
+      kind.includes("empty selector is invalid for deployment") ||
+      (/ = .*(\[\]|\{\}|"")/.test(name) && /only one of|cannot be set/.test(upstream)) ||
+      (/ = .*(\[\]|\{\}|"")/.test(name) &&
+        (kind.includes("managedFields") ||
+          kind.endsWith("absent/list") ||
+          kind.includes("restartPolicyRules") ||
+          (kind.startsWith("object metadata.generation") && Number(upstream) > Number(ours)))),
   },
   {
     reason: "a schema that is neither an object nor what else may be there is a value of the wrong type",
@@ -165,8 +171,12 @@ const explanations: readonly Explanation[] = [
   },
   {
     reason: "tables and partial metadata have the annotations of the version",
-    explains: ({ kind, upstream }) =>
-      /^object (rows\[\]\.object|items\[\])\.metadata\.annotations absent\/object$/.test(kind) && upstream === "absent",
+    explains: ({ kind }, { accept = "" }) =>
+      /as=(Table|PartialObjectMetadata)/.test(accept) && /metadata\.annotations absent\/object$/.test(kind),
+  },
+  {
+    reason: "finalize changes the finalizers of a namespace, and nothing else",
+    explains: ({ kind }, { path }) => path.includes("/finalize") && kind.startsWith("object metadata."),
   },
   {
     reason: "a table of autoscaling/v1 shows targets in the order of v1",
@@ -176,6 +186,77 @@ const explanations: readonly Explanation[] = [
   {
     reason: "a kind is stored in the version that is served",
     explains: ({ kind }) => /\.storageVersionHash string\/string$/.test(kind),
+  },
+  {
+    reason: "an empty text is either missing or not supported",
+    explains: ({ kind, ours, upstream }, { name }) =>
+      name.endsWith(' = ""') &&
+      kind.startsWith("cause other") &&
+      [ours, upstream].some((text) => text.includes("Required value")) &&
+      [ours, upstream].some((text) => text.includes('Unsupported value: ""')),
+  },
+  {
+    reason: "a name that is too long has too many characters, not bytes",
+    explains: ({ kind, upstream, ours }) =>
+      kind.startsWith("cause other metadata.name") && upstream.replace(/bytes$/, "characters") === ours,
+  },
+  {
+    reason: "checks that need other objects come after those of the object alone",
+    explains: ({ kind }) => kind.startsWith("cause missing") && kind.includes("admin access to devices requires"),
+  },
+  {
+    reason: "an absent apiGroup is not null, so the same source is no conflict",
+    explains: (_, { path, name }) => path.includes("/persistentvolumeclaims/") && name.startsWith("apply"),
+  },
+  {
+    reason: "fields of autoscaling/v1 that are annotations have no owner of their own",
+    explains: ({ kind }, { path }) => path.startsWith("/apis/autoscaling/v1/") && kind.includes("managedFields"),
+  },
+  {
+    reason: "an update of a part of a pod owns what it changes",
+    explains: ({ kind }, { path }) => /\/(ephemeralcontainers|resize)\?/.test(path) && kind.includes("managedFields"),
+  },
+  {
+    reason: "a fault in a condition is Invalid, where upstream answers 500",
+    explains: (_, { path, method }) => method === "PATCH" && /\/flowschemas\/.*\/status/.test(path),
+  },
+  {
+    reason: "an object of another kind is refused without Go's types",
+    explains: ({ kind, upstream, ours }) =>
+      kind.includes("unknown conversion") && upstream.startsWith(`${ours}: converting (`),
+  },
+  {
+    reason: "an unknown field of a selector is refused in the same words for every kind",
+    explains: ({ ours }, { name }) =>
+      name === "list by unknown field" && ours.startsWith("field label not supported: "),
+  },
+  {
+    reason: "defaults in the status of a CustomResourceDefinition have an owner",
+    explains: ({ kind }, { path }) => /customresourcedefinitions\/.*\/status/.test(path) && kind.includes("managedFields"),
+  },
+  {
+    reason: "a table of IPAddresses has as many cells as columns",
+    explains: ({ kind }, { path }) => path.includes("/ipaddresses") && kind === "object rows[].cells list/list",
+  },
+  {
+    reason: "details have the name that was generated",
+    explains: ({ kind, upstream, ours }) =>
+      kind === "object details.name string/string" && ours === `${upstream.slice(0, -1)}<random>"`,
+  },
+  {
+    reason: "a generated name of a CustomResourceDefinition is refused as a name",
+    explains: ({ kind }, { path }) =>
+      path.includes("customresourcedefinitions") && kind.startsWith("cause missing metadata.generateName"),
+  },
+  {
+    reason: "an update of a ReplicationController warns of its new template, not of the old one",
+    explains: ({ kind }, { path }) => path.includes("/replicationcontrollers/") && kind.startsWith("warning "),
+  },
+  {
+    reason: "a refused request may have warnings",
+    explains: ({ kind, ours }, { name }) =>
+      kind.startsWith("warning too much") &&
+      (name === "unknown patch" || (name.includes("RequireDualStack") && ours.includes("deprecated"))),
   },
   {
     reason: "HEAD is answered as GET is",
@@ -243,20 +324,25 @@ const withoutGoNames = (text: string): string =>
 const withoutValue = (text: string): string =>
   text.replace(/\n@@.*/s, "").replace(/((?:Invalid|Unsupported|Duplicate) value: )(?:null|-?\d+|.*[\]}"]): /s, "$1…: ");
 
+/** A micro time without its six digits. */
+const microTime = /(eventTime|acquireTime|renewTime|lastObservedTime) = "[^".]*Z"$/;
+
 /** Where upstream does not name a field as JSON does, or exchanges two of them. */
 const oddPaths = [
   /\.persistentDisk\.pdName: /,
   /\.cephFS: /,
   /\.metadata\.uID: /,
   /\.downwardAPI\.path: /,
+  /\.downwarAPI: /,
+  /^cause missing spec\.version: /,
   /^cause missing spec\.strategy: FieldValueNotSupported/,
   /\.clientConfig\.service\.(name|namespace): FieldValueRequired/,
 ];
 
 /** `items` of a schema may be a schema or a list; upstream takes a text or number for an empty one. */
 const isNoSchema = (name: string, kind: string): boolean =>
-  /"(items|additionalItems|additionalProperties)":("text"|7|true)/.test(name) &&
-  (kind.startsWith("code 422, ours 400") || /^(object (status|details)|cause missing)/.test(kind));
+  /"(items|additionalItems|additionalProperties)":("text"|7|true)|\[\]|\{\}/.test(name) &&
+  (/^code 422, ours (400|409)$/.test(kind) || /^(object (status|details)|cause missing)/.test(kind));
 
 const withoutHash = (text: string): string => text.replace(/-[\w-]{8}"$/, "");
 

@@ -61,6 +61,7 @@ export function normaliseText(text: string): string {
     .replace(/\b(made-|Made_)[a-z0-9]{5}/g, "$1<random>")
     .replace(/in record \(\d+\)/, "in record (<rv>)")
     .replace(/Key: \S+,/, "Key: <key>,")
+    .replace(/ResourceVersion in object meta: \d+/, "ResourceVersion in object meta: <rv>")
     .replace(/, current: \d+/, ", current: <rv>")
     .replace(/(resourceVersion|resource version)(:|=| )+"?\d+"?/gi, "$1 <rv>");
 }

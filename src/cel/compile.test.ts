@@ -47,6 +47,7 @@ test("an expression with a wrong name or type is refused at its place", () => {
   );
   assert.match(issuesOf("self.missing"), /1:5: undefined field 'missing'/);
   assert.match(issuesOf("self.replicas + 'a'"), /found no matching overload for '_\+_' applied to '\(int, string\)'/);
+  assert.match(issuesOf(""), /^ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting [^\n]*$/);
   assert.match(issuesOf("self.replicas."), /Syntax error: mismatched input '<EOF>' expecting IDENTIFIER/);
 });
 

@@ -107,8 +107,7 @@ function validateName(at: Cursor<string>): void {
 const sideEffects = ["None", "NoneOnDryRun"];
 
 function validateSideEffects(at: Cursor<string>): void {
-  if (at.value === undefined) at.missing(`must specify one of ${sideEffects.join(", ")}`);
-  else at.oneOf(sideEffects);
+  if (at.required(`must specify one of ${sideEffects.join(", ")}`)) at.oneOf(sideEffects);
 }
 
 const reviewVersions = ["v1", "v1beta1"];

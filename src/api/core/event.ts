@@ -59,7 +59,6 @@ export interface SentEvent extends ObjectOf<typeof fields> {}
 export const eventTraits = {
   shortNames: ["ev"],
   createOnUpdate: true,
-  freeFinalizers: true,
   ttlSeconds: 3600,
   hasNoDependents: true,
   isUntraced: true,
@@ -77,6 +76,7 @@ export const referenceSelectors = <T>(name: string, get: (event: T) => ObjectRef
 
 export const Event = defineResource("v1.Event", fields, {
   ...eventTraits,
+  freeFinalizers: true,
   columns: eventColumns,
   selectableFields: {
     ...referenceSelectors<SentEvent>("involvedObject", (event) => event.involvedObject),

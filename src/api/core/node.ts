@@ -1,6 +1,6 @@
 import { ageColumn, column, wide } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
-import { defaulted, embedded, nullable, optional, present, stated, written } from "#schema/fields.ts";
+import { defaulted, embedded, nullable, optional, present, stated } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import {
   atomicList,
@@ -83,7 +83,7 @@ const AttachedVolume = object("AttachedVolume", "A volume that is attached to a 
 });
 
 const NodeRuntimeHandler = object("NodeRuntimeHandler", "A handler of the container runtime, such as runc.", {
-  name: written(stated(optional(1, string(), "Name of the handler; empty for the default handler."), "")),
+  name: stated(defaulted(1, string(), "", "Name of the handler; empty for the default handler."), ""),
   features: object.nullable(2, "NodeRuntimeHandlerFeatures", "Features that the handler supports.", {
     recursiveReadOnlyMounts: nullable(1, boolean(), "Whether the handler supports recursive read-only mounts."),
     userNamespaces: nullable(2, boolean(), "Whether the handler supports user namespaces."),

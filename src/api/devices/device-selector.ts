@@ -32,14 +32,13 @@ export const configurationFields = (tag: number) =>
 const maxExpressionBytes = 10 * 1024;
 const maxParameterBytes = 10 * 1024;
 
-/** The server compiles expressions later. Here, all that can be told is whether there is one. */
+/** The server compiles expressions later, also an empty one. */
 export function validateSelectors(selectors: Cursor<readonly DeviceSelector[] | undefined>): void {
   eachUpTo(selectors, 32, (at) => {
     if (!at.value.cel) at.field("cel").missing();
     at.on("cel", (at) => {
       const expression = at.field("expression");
       if (Buffer.byteLength(expression.value) > maxExpressionBytes) expression.tooLong(maxExpressionBytes);
-      else expression.required();
     });
   });
 }

@@ -84,3 +84,11 @@ test("the columns of an Event show when it was last seen", () => {
 
   assert.deepEqual(cells, ["60s", "Normal", "Started", "pod/a", "", "kubelet, one", "it runs", "6m", 3, "a.1"]);
 });
+
+test("finalizers of the newer form alone need a domain", () => {
+  const finalizers = ["wait"];
+  const inMetadata = (faults: readonly string[]) => faults.filter((fault) => fault.startsWith("metadata."));
+
+  assert.deepEqual(inMetadata(faultsOf(Event, { ...old, metadata: { ...metadata, finalizers } })), []);
+  assert.equal(inMetadata(faultsOf(eventsV1, { metadata: { ...metadata, finalizers } })).length, 1);
+});

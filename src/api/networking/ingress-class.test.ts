@@ -19,6 +19,11 @@ const cases: readonly { name: string; object: object; faults: readonly string[] 
     object: withParameters({ kind: "ConfigMap", name: "a", scope: "Namespace", namespace: "default" }),
     faults: [],
   },
+  {
+    name: "has no empty scope",
+    object: withParameters({ kind: "ConfigMap", name: "a", scope: "" }),
+    faults: ['spec.parameters.scope: Unsupported value: "": supported values: "Cluster", "Namespace"'],
+  },
   { name: "wants a controller", object: { metadata, spec: {} }, faults: ["spec.controller: Required value"] },
   {
     name: "wants a controller with a domain",

@@ -1,4 +1,4 @@
-import { ageColumn, column } from "#api/meta/columns.ts";
+import { column } from "#api/meta/columns.ts";
 import { semanticEqual } from "#api/meta/equal.ts";
 import { canonicalIpFault } from "#api/meta/ip-address.ts";
 import { dns1123Subdomain, pathSegmentName } from "#api/meta/names.ts";
@@ -32,10 +32,7 @@ export const IPAddress = defineResource("networking.k8s.io/v1.IPAddress", fields
   doc: "An IP address that is in use, and the object that it belongs to.",
   shortNames: ["ip"],
   scope: "Cluster",
-  columns: [
-    column("ParentRef", "Object that the address belongs to.", ({ spec }) => parentOf(spec.parentRef)),
-    ageColumn,
-  ],
+  columns: [column("ParentRef", "Object that the address belongs to.", ({ spec }) => parentOf(spec.parentRef))],
   nameRule: canonicalIpFault,
 
   validate: (address) => validateParent(address.field("spec").field("parentRef")),

@@ -44,8 +44,11 @@ const cases: readonly { name: string; object: object; faults: readonly string[] 
   },
   {
     name: "knows three protocols",
-    object: ingress({ ports: [{ protocol: "ICMP" }] }),
-    faults: ['spec.ingress[0].ports[0].protocol: Unsupported value: "ICMP": supported values: "TCP", "UDP", "SCTP"'],
+    object: ingress({ ports: [{ protocol: "ICMP" }, { protocol: "" }] }),
+    faults: [
+      'spec.ingress[0].ports[0].protocol: Unsupported value: "ICMP": supported values: "TCP", "UDP", "SCTP"',
+      'spec.ingress[0].ports[1].protocol: Unsupported value: "": supported values: "TCP", "UDP", "SCTP"',
+    ],
   },
   {
     name: "refuses ports that do not exist",

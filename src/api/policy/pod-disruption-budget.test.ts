@@ -89,3 +89,10 @@ test("the columns of a PodDisruptionBudget show its limits", () => {
     ["N/A", "1", 2, "<unknown>"],
   );
 });
+
+test("a PodDisruptionBudget may have any name that fits into a path", () => {
+  const named = (name: string) => faultsOf(PodDisruptionBudget, { metadata: { ...metadata, name }, spec: {} });
+
+  assert.deepEqual(named("system:Under_score"), []);
+  assert.deepEqual(named("a/b"), [`metadata.name: Invalid value: "a/b": may not contain '/'`]);
+});

@@ -27,7 +27,11 @@ export const ClusterRole = defineResource("rbac.authorization.k8s.io/v1.ClusterR
     role.on("aggregationRule", (at) => {
       const selectors = at.field("clusterRoleSelectors");
       selectors.required("at least one clusterRoleSelector required if aggregationRule is non-nil");
-      at.each("clusterRoleSelectors", validateLabelSelector);
+      at.each("clusterRoleSelectors", (at) => {
+        const { faultCount } = at;
+        validateLabelSelector(at);
+        if (at.faultCount > faultCount) at.invalid("invalid label selector.", null);
+      });
     });
   },
 });

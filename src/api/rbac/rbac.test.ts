@@ -36,6 +36,11 @@ test("a ClusterRole may speak of paths, and aggregates only by selectors", () =>
   assert.deepEqual(faultsOf(ClusterRole, { metadata: global, aggregationRule: {} }), [
     "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil",
   ]);
+  const selector = { matchExpressions: [{ key: "a", operator: "Exists", values: ["b"] }] };
+  const at = "aggregationRule.clusterRoleSelectors[0]";
+  const faults = faultsOf(ClusterRole, { metadata: global, aggregationRule: { clusterRoleSelectors: [selector] } });
+  assert.equal(faults.length, 2);
+  assert(faults.includes(`${at}: Invalid value: null: invalid label selector.`));
 });
 
 test("a RoleBinding fills in the groups that clients leave out", () => {

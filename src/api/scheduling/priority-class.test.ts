@@ -60,3 +60,11 @@ test("a PriorityClass keeps its value and its policy", () => {
     "value: Forbidden: may not be changed in an update.",
   ]);
 });
+
+test("the generation of a PriorityClass is always 1", () => {
+  const object = read(PriorityClass, { metadata, value: 1 });
+  PriorityClass.prepareForCreate?.(object);
+
+  assert.equal(object.metadata.generation, 1);
+  assert.equal(PriorityClass.hasGeneration, false);
+});

@@ -48,10 +48,11 @@ const cases = [
     name: "does not recycle volumes",
     object: { ...fast, reclaimPolicy: "Recycle", volumeBindingMode: "Later" },
     faults: [
-      'reclaimPolicy: Unsupported value: "Recycle": supported values: "Delete", "Retain"',
       'volumeBindingMode: Unsupported value: "Later": supported values: "Immediate", "WaitForFirstConsumer"',
+      'reclaimPolicy: Unsupported value: "Recycle": supported values: "Delete", "Retain"',
     ],
   },
+  { name: "may have an empty reclaim policy", object: { ...fast, reclaimPolicy: "" }, faults: [] },
   {
     name: "has names for all parameters",
     object: { ...fast, parameters: { "": "x" } },

@@ -33,6 +33,8 @@ export function renderIssues(source: string, issues: readonly Issue[]): string {
 
 function renderIssue({ offset, message }: Issue, lines: readonly string[], starts: readonly number[]): string {
   if (offset < 0) return `ERROR: <input>:-1:0: ${message}`;
+  // There is no line to show.
+  if (lines.length === 1 && lines[0] === "") return `ERROR: <input>:1:0: ${message}`;
   const after = starts.findIndex((start) => start > offset);
   const index = after < 0 ? starts.length - 1 : after - 1;
   const line = (lines[index] ?? "").replaceAll("\t", " ");

@@ -14,8 +14,9 @@ export interface TokenReviewDeps {
 }
 
 /** Identifies the user of a token, for servers that cannot verify tokens themselves. */
-export async function reviewToken(deps: TokenReviewDeps, review: TokenReview): Promise<TokenReview> {
-  const { token, audiences: asked = [] } = review.spec;
+export async function reviewToken(deps: TokenReviewDeps, sent: TokenReview): Promise<TokenReview> {
+  const review = { ...sent, metadata: withoutServerFields(sent.metadata) };
+  const { token, audiences: asked = [] } = sent.spec;
   if (!token) throw badRequest("token is required for TokenReview in authentication");
   const audiences = asked.length > 0 ? asked : deps.audiences;
   const { identity, fault } = await identify(deps, token, audiences);
@@ -63,4 +64,17 @@ function wireUser({ name, uid, groups, extra }: UserInfo): WireUser {
     ...(groups.length > 0 ? { groups: [...groups] } : {}),
     ...(copies.length > 0 ? { extra: Object.fromEntries(copies) } : {}),
   };
+}
+
+/** What only a server sets, which nobody has set here. */
+function withoutServerFields(metadata: TokenReview["metadata"]): TokenReview["metadata"] {
+  const {
+    uid: _uid,
+    namespace: _namespace,
+    creationTimestamp: _created,
+    deletionTimestamp: _deleted,
+    deletionGracePeriodSeconds: _grace,
+    ...rest
+  } = metadata;
+  return rest;
 }

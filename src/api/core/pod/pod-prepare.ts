@@ -37,6 +37,8 @@ export function preparePodUpdate({ spec }: PodObject, old: PodObject): void {
 export function preparePodStatusUpdate(pod: PodObject, old: PodObject): void {
   keepMetadata(pod.metadata, old.metadata, "ownerReferences");
   const { status } = pod;
+  // The feature behind it is off by default.
+  if (!old.status.nodeAllocatableResourceClaimStatuses) delete status.nodeAllocatableResourceClaimStatuses;
   if (!status.qosClass && old.status.qosClass) status.qosClass = old.status.qosClass;
   if (!status.observedGeneration && old.status.observedGeneration) {
     status.observedGeneration = old.status.observedGeneration;
