@@ -232,7 +232,8 @@ const explanations: readonly Explanation[] = [
   },
   {
     reason: "defaults in the status of a CustomResourceDefinition have an owner",
-    explains: ({ kind }, { path }) => /customresourcedefinitions\/.*\/status/.test(path) && kind.includes("managedFields"),
+    explains: ({ kind }, { path }) =>
+      /customresourcedefinitions\/.*\/status/.test(path) && kind.includes("managedFields"),
   },
   {
     reason: "a table of IPAddresses has as many cells as columns",
@@ -257,6 +258,11 @@ const explanations: readonly Explanation[] = [
     explains: ({ kind, ours }, { name }) =>
       kind.startsWith("warning too much") &&
       (name === "unknown patch" || (name.includes("RequireDualStack") && ours.includes("deprecated"))),
+  },
+  {
+    reason: "a deleted CustomResourceDefinition is gone at another moment",
+    explains: ({ kind }, { path, name }) =>
+      path.includes("/customresourcedefinitions/") && name.startsWith("delete") && kind === "code 200, ours 404",
   },
   {
     reason: "HEAD is answered as GET is",

@@ -177,7 +177,15 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
 }
 
 async function startInformers(informers: Informers, health: Health): Promise<void> {
-  const started = health.step("generic-apiserver-start-informers");
+  const started = health.step(
+    "start-apiserver-admission-initializer",
+    "generic-apiserver-start-informers",
+    "priority-and-fairness-filter",
+    "storage-object-count-tracker-hook",
+    "start-apiextensions-informers",
+    "storage-readiness",
+    "start-kube-aggregator-informers",
+  );
   let isSynced = false;
   health.addReady({ name: "informer-sync", check: () => (isSynced ? undefined : "informers not started yet") });
   await informers.synced();

@@ -301,6 +301,16 @@ function readyWhenRegistered({ health }: AssembledServer): () => void {
   };
 }
 
+/** As upstream's, these steps are done when the component runs, not when it has done its work. */
+const startedHere = [
+  "priority-and-fairness-config-consumer",
+  "priority-and-fairness-config-producer",
+  "start-cluster-authentication-info-controller",
+  "start-legacy-token-tracking-controller",
+  "start-service-ip-repair-controllers",
+  "kube-apiserver-autoregistration",
+];
+
 async function runComponents(
   options: ControlPlaneOptions,
   { api, port, certificates, verdicts, security, scheduling, signal }: Running,
@@ -311,6 +321,7 @@ async function runComponents(
   const base = { informers, clock, log, recorder };
   const own = { informers, clock, log, client: api.loopback };
   const registered = readyWhenRegistered(api);
+  api.health.step(...startedHere)();
   const place = placeOf(options, port);
   const announced = place ? announcedObjects(place, rangesOf(options).cidrs) : [];
   const isShared = store !== "sqlite" && store !== "memory";

@@ -33,12 +33,21 @@ export interface FollowerDeps extends Pick<RunDeps, "onQueue"> {
 export async function startFollowers(deps: FollowerDeps): Promise<AsyncDisposable> {
   const { objects, health, remote, identity, ...own } = deps;
   await using opened = new AsyncDisposableStack();
-  const definitionsSeen = health.step("crd-informer-synced");
+  const definitionsSeen = health.step("start-apiextensions-controllers", "crd-informer-synced");
+  const serversSeen = health.step(
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-registration-controller",
+    "apiservice-discovery-controller",
+    "apiservice-openapi-controller",
+    "apiservice-openapiv3-controller",
+  );
   const resolveService = serviceResolver(objects);
   opened.use(await followDefinitions({ ...own, resolveService, forget: (resource) => objects.forget(resource) }));
   definitionsSeen();
   const servers = { ...own, routes: remote, resolveService, ...(identity ? { identity } : {}) };
   opened.use(await followApiServices(servers));
+  serversSeen();
   opened.use(followPolicies(own));
   return opened.move();
 }

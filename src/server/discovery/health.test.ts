@@ -16,9 +16,9 @@ test("a step of the start fails until it is done, and nobody is told why", async
   const { health, done, render } = healthWith();
   assert.deepEqual(await render("livez"), {
     status: 500,
-    text: "[+]ping ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n[+]etcd ok\nlivez check failed\n",
+    text: "[+]ping ok\n[+]log ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n[+]etcd ok\nlivez check failed\n",
   });
-  const [, step] = health.checksOf("livez");
+  const [, , step] = health.checksOf("livez");
   assert(step);
   assert.deepEqual(await renderCheck(step), { status: 500, text: "internal server error: not finished\n" });
   done();
@@ -29,7 +29,7 @@ test("a step of the start fails until it is done, and nobody is told why", async
 test("readyz has more checks than livez, and fails when the server ends", async () => {
   const { health, done, render } = healthWith();
   done();
-  const lines = "[+]ping ok\n[+]poststarthook/rbac/bootstrap-roles ok\n[+]etcd ok\n";
+  const lines = "[+]ping ok\n[+]log ok\n[+]poststarthook/rbac/bootstrap-roles ok\n[+]etcd ok\n";
   assert.equal((await render("livez", { verbose: true })).text, `${lines}livez check passed\n`);
   const ready = `${lines}[+]informer-sync ok\n[+]shutdown ok\nreadyz check passed\n`;
   assert.equal((await render("readyz", { verbose: true })).text, ready);
@@ -44,7 +44,7 @@ test("checks can be left out, and a name that is none of theirs is reported", as
   assert.deepEqual(await render("livez", { exclude }), { status: 200, text: "ok" });
   assert.equal(
     (await render("livez", { exclude, verbose: true })).text,
-    '[+]ping ok\n[+]poststarthook/rbac/bootstrap-roles excluded: ok\n[+]etcd ok\nwarn: some health checks cannot be excluded: no matches for "aaa","zzz"\nlivez check passed\n',
+    '[+]ping ok\n[+]log ok\n[+]poststarthook/rbac/bootstrap-roles excluded: ok\n[+]etcd ok\nwarn: some health checks cannot be excluded: no matches for "aaa","zzz"\nlivez check passed\n',
   );
 });
 

@@ -9,7 +9,7 @@ export type HealthEndpoint = "healthz" | "livez" | "readyz";
 
 /** The checks of a server, with upstream's names. Parts of the server add theirs while they start. */
 export class Health {
-  readonly #always: HealthCheck[] = [{ name: "ping", check: () => undefined }];
+  readonly #always: HealthCheck[] = ["ping", "log"].map((name) => ({ name, check: () => undefined }));
   readonly #ready: HealthCheck[] = [];
   #isEnding = false;
 
@@ -21,10 +21,11 @@ export class Health {
   addReady(check: HealthCheck): void {
     this.#ready.push(check);
   }
-  /** A step of the start: its check fails until the returned function is called. */
-  step(name: string): () => void {
+  /** A step of the start, which may be several steps upstream: their checks fail until the returned function is called. */
+  step(...names: readonly string[]): () => void {
     let isDone = false;
-    this.add({ name: `poststarthook/${name}`, check: () => (isDone ? undefined : "not finished") });
+    const check = () => (isDone ? undefined : "not finished");
+    for (const name of names) this.add({ name: `poststarthook/${name}`, check });
     return () => {
       isDone = true;
     };
