@@ -22,7 +22,8 @@ import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
-import { streamEndpoints } from "#server/streams/all.ts";
+import { lazyStreamEndpoints } from "#server/streams/lazy.ts";
+import type { LocalNodes } from "#server/streams/node-link.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { announcedObjects, bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
@@ -63,6 +64,8 @@ export interface ControlPlaneOptions {
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  /** Nodes that run in this process. */
+  readonly localNodes?: LocalNodes | undefined;
   readonly controllers?: ControllerSettings;
   /** How many requests are served at the same time, and how long each may take. */
   readonly inFlight?: InFlightOptions;
@@ -176,7 +179,7 @@ interface ApiParts extends Pick<AssembleOptions, "store" | "admission" | "encryp
 }
 
 function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: ApiParts): Promise<AssembledServer> {
-  const { clock, log, random, host, port, tracing = true } = options;
+  const { clock, log, random, host, port, tracing = true, localNodes } = options;
   const asProxy = certificates.issue(({ frontProxyAuthority: authority }) =>
     issueClientCertificate({ authority }, clock, ownProxySubject),
   );
@@ -194,8 +197,9 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     tracing,
     inFlight: options.inFlight,
     extensionIdentity: () => ({ key: asProxy.current.key, cert: asProxy.current.certificate }),
-    subresources: (deps) => streamEndpoints({ ...deps, log, node }),
-    nodeMetrics: async (objects) => (await import("#server/usage/read-kubelet.ts")).kubeletMetrics(objects, node),
+    subresources: (deps) => lazyStreamEndpoints({ ...deps, log, node, localNodes }),
+    nodeMetrics: async (objects) =>
+      (await import("#server/usage/read-kubelet.ts")).kubeletMetrics(objects, node, localNodes),
   });
 }
 

@@ -40,6 +40,9 @@ export function createHandle(deps: HandleDeps): KubeletHandle {
   };
   return {
     nodeName: deps.nodeName,
+    get streamAgent() {
+      return runtime.streamAgent;
+    },
     logs: (ref, container, options) => openLog(deps, workerOf(ref), { container, options }),
     execUrl: async (ref, container, request, signal) =>
       await runtime.execUrl(runningId(ref, container), request, signal),
@@ -99,7 +102,7 @@ interface LogRequest {
 }
 
 async function* openLog(
-  { whenEnded }: HandleDeps,
+  { whenEnded, runtime }: HandleDeps,
   worker: PodWorker,
   { container, options }: LogRequest,
 ): AsyncGenerator<Uint8Array, void> {
@@ -108,7 +111,8 @@ async function* openLog(
   const isOver = record.state === "exited";
   const end = follow && !isOver ? whenEnded(record.id) : undefined;
   try {
-    yield* readLog(record.logPath, end ? { ...rest, followUntil: end.signal } : rest);
+    const how = end ? { ...rest, followUntil: end.signal } : rest;
+    yield* runtime.readLog?.(record.id, how) ?? readLog(record.logPath, how);
   } finally {
     end?.release();
   }

@@ -9,6 +9,7 @@ import { fewAtATime } from "#lib/async/tasks.ts";
 import { type AskedProbe, type MountedVolumes, type PodHost, simulatedHost } from "./host/host.ts";
 import type { ProbeKind } from "./probes/judge.ts";
 import type { CheckLimits, ProbeOutcome } from "./probes/network.ts";
+import { behaviourOf, type PodRule } from "./runtime/simulation/behaviour.ts";
 import { findClaimed } from "./volumes/claim.ts";
 import type { MountedVolume, VolumePlugin, VolumeSources } from "./volumes/plugin.ts";
 import { VolumeError } from "./volumes/volumes.ts";
@@ -42,11 +43,12 @@ export interface SimulatedHostOptions {
   readonly clock: Clock;
   readonly allocatable: Readonly<Record<string, string>>;
   readonly hooks?: SimulatedHostHooks;
+  readonly rules?: readonly PodRule[];
 }
 
 /** A machine without disks. Volumes need what they need on a real node; the files of those that show objects are in memory. */
 export function createSimulatedHost(options: SimulatedHostOptions): PodHost {
-  const { clock, allocatable, hooks = {} } = options;
+  const { clock, allocatable, hooks = {}, rules = [] } = options;
   const places = { podDir: "", podMemoryDir: "", node: { allocatable }, clock, isNew: false };
   const kept = new Map<string, KeptPod>();
   const keptOf = (uid: string): KeptPod => {
@@ -78,7 +80,7 @@ export function createSimulatedHost(options: SimulatedHostOptions): PodHost {
     refreshVolumes: async (pod, sources) => void (await setUpAll(pod, sources)),
     readVolumeFile: async ({ path }, file) => textOf(kept.get(uidOf(path))?.files.get(path), file),
     release: async (uid) => void kept.delete(uid),
-    probe: (asked, limits, check) => answerProbe(hooks, asked, limits, check),
+    probe: (asked, limits, check) => answerProbe({ hooks, rules }, asked, limits, check),
   };
 }
 
@@ -102,18 +104,20 @@ function textOf(files: Payload | undefined, name: string): string | undefined {
 }
 
 async function answerProbe(
-  hooks: SimulatedHostHooks,
+  { hooks, rules }: { readonly hooks: SimulatedHostHooks; readonly rules: readonly PodRule[] },
   { pod, container, kind, probe }: AskedProbe,
   { clock, signal, timeoutMs }: CheckLimits,
   check: () => Promise<ProbeOutcome>,
 ): Promise<ProbeOutcome> {
-  if (!hooks.probe) return await check();
-  const ask = async () => await hooks.probe?.({ pod, container, kind, probe });
+  const { labels = {}, annotations = {} } = pod.metadata;
+  const ruled = behaviourOf(rules, { pod: pod.metadata, labels, annotations }, container).probes;
+  if (!hooks.probe && ruled === undefined) return await check();
+  const ask = async () => (await hooks.probe?.({ pod, container, kind, probe })) ?? ruled;
   try {
     const answer = await withDeadline(timeoutMs, { clock, signal }, ask);
     if (answer === outOfTime) return { result: "failure", output: `timed out after ${timeoutMs / 1000}s` };
     if (answer === undefined) return await check();
-    return answer ? { result: "success", output: "" } : { result: "failure", output: "the probe hook answered false" };
+    return answer ? { result: "success", output: "" } : { result: "failure", output: "the simulated probe fails" };
   } catch (error) {
     signal.throwIfAborted();
     return { result: "failure", output: error instanceof Error ? error.message : String(error) };

@@ -6,8 +6,16 @@ import type { ClusterOptions, TestCluster } from "./start-cluster.ts";
 export type { UserInfo } from "#api/exchange.ts";
 export type { ApiObject, InputOf, Resource } from "#api/resource.ts";
 export type { Client } from "#client/client.ts";
+export type { PodRuleInput } from "#cluster/simulated/pod-rules.ts";
 export type { SimulatedNode, SimulationOptions } from "#cluster/simulated/simulated-nodes.ts";
-export type { Ending, SimulatedUsage, SimulationDelays, SimulationHooks } from "#kubelet/runtime/simulation.ts";
+export type { CommandAnswer, LogEntry, PortAnswer } from "#kubelet/runtime/simulation/behaviour.ts";
+export type {
+  CommandCall,
+  Ending,
+  SimulatedUsage,
+  SimulationDelays,
+  SimulationHooks,
+} from "#kubelet/runtime/simulation.ts";
 export type { SimulatedHostHooks, SimulatedProbe } from "#kubelet/simulated-host.ts";
 export type { Task } from "#lib/async/tasks.ts";
 export type { ClusterOptions, ClusterSnapshot, Component, ComponentDeps, TestCluster } from "./start-cluster.ts";

@@ -5,6 +5,7 @@ import { type Client } from "#client/client.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
 import { controllerUser, provisionerUser, schedulerUser } from "#cluster/identities.ts";
+import { onlyLocalNodes } from "#cluster/simulated/local-nodes.ts";
 import {
   createSimulatedNodes,
   type SimulatedNode,
@@ -26,6 +27,9 @@ import { type WorkQueue } from "#runtime/work-queue.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/seeing/verdicts.ts";
 import { type SchedulerDeps } from "#scheduler/setup.ts";
+import type { StreamDeps } from "#server/streams/deps.ts";
+import { lazyStreamEndpoints } from "#server/streams/lazy.ts";
+import type { LocalNodes } from "#server/streams/node-link.ts";
 import { type HistoryLimits } from "#store/history.ts";
 import { openMemoryStore, type StoreState } from "#store/memory.ts";
 import { type Store } from "#store/store.ts";
@@ -165,7 +169,8 @@ async function startOn(pace: Pace, options: ClusterOptions): Promise<TestCluster
   const nodes: SimulatedNode[] = [];
   const metricsOf = async (name: string) =>
     (await nodes.find((node) => node.name === name)?.resourceMetrics()) ?? options.nodeMetrics?.(name) ?? "";
-  const parts = await startServer({ clock, log, random, onQueue, metricsOf }, options);
+  const localNodes = onlyLocalNodes(nodes);
+  const parts = await startServer({ clock, log, random, onQueue, metricsOf, localNodes }, options);
   const { api, verdicts } = parts;
   const { informers, recorder } = api;
   const clientFor = (user: UserInfo): Client => testClient(api.clientFor(user), options.fieldValidation);
@@ -279,6 +284,7 @@ interface ServerParts extends Pick<RunDeps, "clock" | "log" | "onQueue"> {
   readonly random: Random;
   /** What a node reports about its usage. */
   metricsOf(node: string): Promise<string>;
+  readonly localNodes: LocalNodes;
 }
 
 interface Server {
@@ -289,7 +295,7 @@ interface Server {
 }
 
 async function startServer(
-  { clock, log, random, onQueue, metricsOf }: ServerParts,
+  { clock, log, random, onQueue, metricsOf, localNodes }: ServerParts,
   { historyLimits, from }: ClusterOptions,
 ): Promise<Server> {
   const limits = historyLimits ? { limits: historyLimits } : {};
@@ -300,11 +306,24 @@ async function startServer(
   const newUid = (): string => randomUid(random);
   const serverAddress = "127.0.0.1:6443";
   const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts, interceptor: faults };
+  const subresources = (deps: StreamParts) =>
+    lazyStreamEndpoints({ ...deps, clock, log, node: noIdentity, localNodes });
   const nodeMetrics = async () => async (node: string) => once(await metricsOf(node));
-  const api = await assembleApiServer({ ...parts, nodeMetrics, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
+  const api = await assembleApiServer({
+    ...parts,
+    subresources,
+    nodeMetrics,
+    freezesShared: true,
+    ...(onQueue ? { onQueue } : {}),
+  });
   await bootstrapCluster(api.loopback, api.health);
   return { store, api, verdicts, faults };
 }
+
+type StreamParts = Omit<StreamDeps, "clock" | "log" | "node">;
+
+/** No connection leaves the process, so the server needs no certificate for nodes. */
+const noIdentity = () => ({ key: "", cert: "", ca: "" });
 
 async function* once<T>(value: T): AsyncGenerator<T> {
   yield value;

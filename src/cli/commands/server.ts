@@ -1,5 +1,6 @@
 import path from "node:path";
-import { type ControlPlane, startControlPlane } from "#cluster/control-plane.ts";
+import { startControlPlane } from "#cluster/control-plane.ts";
+import type { ServerNodes } from "#cluster/simulated/server-nodes.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
@@ -27,7 +28,11 @@ export const flags = {
     default: "0",
     help: "how many simulated nodes there are: their pods become ready without running",
   },
-  "nodes-file": { type: "string", value: "FILE", help: "YAML with their capacity, labels, zones, taints and delays" },
+  "nodes-file": {
+    type: "string",
+    value: "FILE",
+    help: "YAML with their capacity, labels, zones, taints and delays, and with what their pods do",
+  },
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -68,6 +73,7 @@ export async function run(args: readonly string[]): Promise<number> {
     clock: systemClock,
     log,
     random: systemRandom,
+    localNodes: simulation?.localNodes,
   }).catch((error: unknown) => {
     throw explainStart(error, { port });
   });
@@ -76,7 +82,7 @@ export async function run(args: readonly string[]): Promise<number> {
     await runTogether(signal, [
       (ended) => plane.run(ended),
       (ended) => giveBackMemory({ clock: systemClock }, ended),
-      ...(simulation?.(plane, { clock: systemClock, log, random: systemRandom }) ?? []),
+      ...(simulation?.tasks(plane, { clock: systemClock, log, random: systemRandom }) ?? []),
     ]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
@@ -87,11 +93,9 @@ export async function run(args: readonly string[]): Promise<number> {
 const maxNodes = 32_768;
 
 /** Loaded only if there are such nodes. The file is read before anything starts. */
-async function simulationOf(count: number, file: string | undefined) {
+async function simulationOf(count: number, file: string | undefined): Promise<ServerNodes | undefined> {
   if (count === 0 && file) throw new UserError("--nodes-file is about simulated nodes: add --nodes N");
   if (count === 0) return undefined;
-  const { readSimulation, simulatedNodeTasks } = await import("#cluster/simulated/server-nodes.ts");
-  const simulation = file ? await readSimulation(path.resolve(file)) : {};
-  return (plane: ControlPlane, deps: Omit<Parameters<typeof simulatedNodeTasks>[2], "simulation">) =>
-    simulatedNodeTasks(plane, count, { ...deps, simulation });
+  const { createServerNodes, readSimulation } = await import("#cluster/simulated/server-nodes.ts");
+  return createServerNodes(count, file ? await readSimulation(path.resolve(file)) : {});
 }

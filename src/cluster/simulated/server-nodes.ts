@@ -8,32 +8,55 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { parseYaml } from "#lib/yaml/yaml.ts";
 import { simulatedDirectories } from "#provisioner/directories.ts";
 import { runProvisioner } from "#provisioner/provisioner.ts";
+import type { LocalNodes } from "#server/streams/node-link.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { provisionerUser } from "../identities.ts";
-import { createSimulatedNodes, type SimulationOptions } from "./simulated-nodes.ts";
+import { localNodesOf } from "./local-nodes.ts";
+import { delaysOf, type PodRuleInput, podRulesOf } from "./pod-rules.ts";
+import { checked, fields, list, textFields, texts } from "./read-fields.ts";
+import { createSimulatedNodes, type SimulatedNode, type SimulationOptions } from "./simulated-nodes.ts";
 
 /** A file about simulated nodes that cannot be used. */
 export class SimulationFileError extends Error {
   override readonly name = "ConfigFileError";
 }
 
-/** Nodes of a server whose pods exist only as state, and the volumes of these pods. */
-export function simulatedNodeTasks(
+/** The simulated nodes of a server. The server has to know them before it starts, and they need the server to run. */
+export interface ServerNodes {
+  readonly localNodes: LocalNodes;
+  /** Runs the nodes, and the volumes of their pods. */
+  tasks(plane: ControlPlane, deps: ServerNodeDeps): readonly Task[];
+}
+
+export interface ServerNodeDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+}
+
+export function createServerNodes(count: number, simulation: SimulationOptions): ServerNodes {
+  const nodes: SimulatedNode[] = [];
+  return {
+    localNodes: localNodesOf(nodes),
+    tasks: (plane, deps) => startNodes(plane, { ...deps, count, simulation, nodes }),
+  };
+}
+
+function startNodes(
   plane: ControlPlane,
-  count: number,
-  deps: { readonly clock: Clock; readonly log: Log; readonly random: Random; readonly simulation?: SimulationOptions },
+  deps: ServerNodeDeps & { count: number; simulation: SimulationOptions; nodes: SimulatedNode[] },
 ): readonly Task[] {
-  const { clock, log, random, simulation } = deps;
+  const { clock, log, random, simulation, nodes, count } = deps;
   const { informers, recorder } = plane.api;
   const clientFor = plane.clientFor.bind(plane);
-  const nodes = createSimulatedNodes(count, { informers, recorder, clock, log, random, clientFor }, simulation);
+  nodes.push(...createSimulatedNodes(count, { informers, recorder, clock, log, random, clientFor }, simulation));
   const own = new Set(nodes.map(({ name }) => name));
   const volumes = { serves: (node: string) => own.has(node), directories: simulatedDirectories };
   const base = { informers, recorder, clock, log, client: clientFor(provisionerUser) };
   return [...nodes.map(({ run }) => run), (signal) => runProvisioner(volumes, base, signal)];
 }
 
-/** What a file says about simulated nodes: `capacity`, `labels`, `zones`, `taints`, `delays` and `failingImages`. */
+/** What a file says about simulated nodes: `capacity`, `labels`, `zones`, `taints`, `delays`, `failingImages` and `pods`. */
 export async function readSimulation(file: string): Promise<SimulationOptions> {
   try {
     const { value } = await parseYaml(await readFile(file, "utf8"));
@@ -43,12 +66,12 @@ export async function readSimulation(file: string): Promise<SimulationOptions> {
   }
 }
 
-const delayNames = ["sandboxMs", "pullMs", "startMs", "stopMs"] as const;
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
+const fileFields = ["capacity", "labels", "zones", "taints", "delays", "failingImages", "pods"];
 type Effect = (typeof effects)[number];
 
 function simulationOf(value: unknown): SimulationOptions {
-  const file = fields(value ?? {}, "the file", ["capacity", "labels", "zones", "taints", "delays", "failingImages"]);
+  const file = fields(value ?? {}, "the file", fileFields);
   const capacity = textFields(file.capacity ?? {}, "capacity");
   for (const [name, amount] of Object.entries(capacity)) checked(`capacity.${name}`, () => parseQuantity(amount));
   const labels = textFields(file.labels ?? {}, "labels");
@@ -58,13 +81,19 @@ function simulationOf(value: unknown): SimulationOptions {
     labels: () => labels,
     zones: texts(file.zones ?? [], "zones"),
     taints: list(file.taints ?? [], "taints").map(taintOf),
-    delays: delaysOf(file.delays ?? {}),
+    delays: delaysOf(file.delays ?? {}, "delays"),
+    pods: rulesIn(file.pods ?? []),
     hooks: {
       pullImage(name) {
         if (failing.has(name)) throw new Error(`failed to resolve reference "${name}": not found`);
       },
     },
   };
+}
+
+function rulesIn(value: unknown): readonly PodRuleInput[] {
+  podRulesOf(value, "pods");
+  return value as readonly PodRuleInput[];
 }
 
 function taintOf(value: unknown, index: number) {
@@ -74,47 +103,3 @@ function taintOf(value: unknown, index: number) {
   if (!key || !known) throw new Error(`${where} needs a key and an effect: ${effects.join(", ")}`);
   return { key, effect: known, ...(text === undefined ? {} : { value: text }) };
 }
-
-function delaysOf(value: unknown): Record<string, number> {
-  const given = Object.entries(fields(value, "delays", delayNames));
-  return Object.fromEntries(
-    given.map(([name, ms]) => {
-      if (typeof ms === "number" && ms >= 0) return [name, ms];
-      throw new Error(`delays.${name} must be milliseconds, not ${JSON.stringify(ms)}`);
-    }),
-  );
-}
-
-function checked(where: string, check: () => unknown): void {
-  try {
-    check();
-  } catch (error) {
-    throw new Error(`${where}: ${messageOf(error)}`, { cause: error });
-  }
-}
-
-function fields(value: unknown, where: string, names?: readonly string[]): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Error(`${where} must be an object`);
-  const wrong = names && Object.keys(value).find((name) => !names.includes(name));
-  if (wrong !== undefined) throw new Error(`${where} has no field ${JSON.stringify(wrong)}: use ${names?.join(", ")}`);
-  return value as Record<string, unknown>;
-}
-
-function textFields(value: unknown, where: string): Record<string, string> {
-  const all = fields(value, where);
-  const wrong = Object.entries(all).find(([, text]) => typeof text !== "string");
-  if (wrong) throw new Error(`${where}.${wrong[0]} must be a string, not ${JSON.stringify(wrong[1])}`);
-  return all as Record<string, string>;
-}
-
-function list(value: unknown, where: string): readonly unknown[] {
-  if (Array.isArray(value)) return value;
-  throw new Error(`${where} must be a list`);
-}
-
-const texts = (value: unknown, where: string): readonly string[] =>
-  list(value, where).map((text) => {
-    if (typeof text === "string") return text;
-    throw new Error(`${where} must be a list of strings, not of ${JSON.stringify(text)}`);
-  });

@@ -1,11 +1,16 @@
+import type { Agent } from "node:http";
 import { type Taint } from "#api/core/node.ts";
+import { allContainers } from "#api/core/pod/pod-containers.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { zoneLabel } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { type Amounts, simulatedMachine } from "#kubelet/node/machine.ts";
+import type { PodIdentity } from "#kubelet/runtime/runtime.ts";
 import { SimulatedRuntime, type SimulatedState } from "#kubelet/runtime/simulated.ts";
+import type { PodRule } from "#kubelet/runtime/simulation/behaviour.ts";
 import { type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulation.ts";
 import { renderResourceMetrics } from "#kubelet/server/render-stats.ts";
 import { collectSimulatedStats } from "#kubelet/server/stats.ts";
@@ -20,6 +25,8 @@ import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { nodeUser } from "../identities.ts";
+import { openKubelet, refusing } from "./local-nodes.ts";
+import { type PodRuleInput, podRulesOf } from "./pod-rules.ts";
 
 /** All of these have defaults. */
 export interface SimulationOptions {
@@ -30,6 +37,8 @@ export interface SimulationOptions {
   readonly taints?: readonly Taint[];
   /** How long containerd's operations take; no time by default. */
   readonly delays?: Partial<SimulationDelays>;
+  /** What the programs of pods do. The annotations of a pod come before these rules, and hooks before both. */
+  readonly pods?: readonly PodRuleInput[];
   /** Lets a test decide what containers do. */
   readonly hooks?: SimulationHooks & SimulatedHostHooks;
 }
@@ -51,6 +60,8 @@ export interface SimulatedNode {
   readonly runtime: SimulatedRuntime;
   readonly isRunning: boolean;
   readonly labels: Readonly<Record<string, string>>;
+  /** Connects to the kubelet's server. */
+  agent(): Promise<Agent>;
   /** The body of the kubelet's `/metrics/resource`; rejects while the kubelet is stopped. */
   resourceMetrics(): Promise<string>;
   /** Stops the kubelet; its containers keep running. */
@@ -69,13 +80,19 @@ export function createSimulatedNodes(
   /** What runs on each at the beginning. */
   from: readonly SimulatedState[] = [],
 ): SimulatedNode[] {
-  return Array.from({ length: count }, (_, index) => new Simulated(index, deps, { ...options, from: from[index] }));
+  const rules = podRulesOf(options.pods ?? [], "pods");
+  return Array.from({ length: count }, (_, index) => {
+    return new Simulated(index, deps, { ...options, rules, from: from[index] });
+  });
 }
 
 function labelsOf(index: number, { labels, zones = [] }: SimulationOptions): Readonly<Record<string, string>> {
   const zone = zones[index % zones.length];
   return { ...(zone ? { [zoneLabel]: zone } : {}), ...labels?.(index) };
 }
+
+const declares = (pod: Pod | undefined, port: number): boolean =>
+  pod !== undefined && allContainers(pod.spec).some(({ ports }) => ports?.some((one) => one.containerPort === port));
 
 /** Outside the range from which other nodes get their pod ranges. Fits 32,768 nodes of 253 pods. */
 const podBase = 10 * 2 ** 24 + 128 * 2 ** 16;
@@ -87,24 +104,29 @@ class Simulated implements SimulatedNode {
   readonly runtime: SimulatedRuntime;
   readonly #createKubelet: () => Kubelet;
   readonly #life: Restartable;
+  readonly #deps: SimulatedNodeDeps;
   #kubelet: Kubelet | undefined;
+  #agent: Promise<Agent> | undefined;
 
   constructor(
     index: number,
     deps: SimulatedNodeDeps,
-    options: SimulationOptions & { readonly from?: SimulatedState | undefined },
+    options: SimulationOptions & { readonly rules: readonly PodRule[]; readonly from: SimulatedState | undefined },
   ) {
     const { clock, random, informers } = deps;
-    const { hooks = {}, delays = {}, capacity, taints = [], from } = options;
+    const { hooks = {}, delays = {}, capacity, taints = [], rules, from } = options;
     const podCidr = `${formatIPv4(podBase + index * 256)}/24`;
     this.name = `node-${index + 1}`;
     this.labels = labelsOf(index, options);
-    this.runtime = new SimulatedRuntime({ clock, random, podCidr, hooks, delays, ...(from ? { from } : {}) });
+    const declaresPort = (ref: PodIdentity, port: number) => declares(informers.of(Pod).get(ref), port);
+    const programs = { clock, hooks, delays, rules, declaresPort };
+    this.runtime = new SimulatedRuntime({ ...programs, random, podCidr, ...(from ? { from } : {}) });
+    this.#deps = deps;
     this.#life = new Restartable(this.name, (signal) => this.#runKubelet(signal));
     const startedMs = clock.now();
     const machine = simulatedMachine(this.name, formatIPv4(hostBase + index + 1), capacity);
     const accounts = informers.of(ServiceAccount);
-    const host = createSimulatedHost({ clock, allocatable: machine.allocatable, hooks });
+    const host = createSimulatedHost({ clock, allocatable: machine.allocatable, hooks, rules });
     this.#createKubelet = () => {
       const kubelet: Kubelet = new Kubelet({
         ...deps,
@@ -136,6 +158,13 @@ class Simulated implements SimulatedNode {
     return renderResourceMetrics(await this.#kubelet.handle.stats());
   }
 
+  async agent(): Promise<Agent> {
+    const kubelet = this.#kubelet;
+    if (!kubelet) return refusing(`the kubelet of ${this.name} is stopped`);
+    this.#agent ??= openKubelet(kubelet.handle, this.#deps, () => this.#kubelet === kubelet);
+    return await this.#agent;
+  }
+
   stop = (): Promise<void> => this.#life.stop();
   start = (): void => this.#life.start();
   run: Task = (signal) => this.#life.run(signal);
@@ -146,6 +175,7 @@ class Simulated implements SimulatedNode {
       await this.#kubelet.run(signal);
     } finally {
       this.#kubelet = undefined;
+      this.#agent = undefined;
     }
   }
 }

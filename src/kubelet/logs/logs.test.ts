@@ -3,7 +3,8 @@ import { appendFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from "n
 import { tmpdir } from "node:os";
 import { afterEach, beforeEach, suite, test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { type LogOptions, readLog } from "./read-log.ts";
+import type { LogOptions } from "#kubelet/runtime/runtime.ts";
+import { readLog } from "./read-log.ts";
 import { removeLogFiles, rotateLog } from "./rotate-log.ts";
 
 const at = (second: number) => `2026-01-31T12:00:0${second}.123456789Z`;

@@ -1,22 +1,9 @@
 import { watch } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { LogOptions } from "#kubelet/runtime/runtime.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { type LogLine, parseLogLine } from "./log-line.ts";
-
-export interface LogOptions {
-  /** Reads only this many lines from the end. */
-  readonly tailLines?: number;
-  /** Reads only lines written since then, in milliseconds since the epoch. */
-  readonly sinceMs?: number;
-  readonly limitBytes?: number;
-  readonly timestamps?: boolean;
-  readonly stream?: "stdout" | "stderr";
-  /** Continues with new lines until this fires, which means that the container has ended. */
-  readonly followUntil?: AbortSignal;
-  /** Fires when the reader stops. */
-  readonly signal?: AbortSignal;
-}
 
 /** The text of a container's log. A file that is rotated meanwhile is read to its end, and then the new one. */
 export async function* readLog(path: string, options: LogOptions = {}): AsyncGenerator<Buffer, void> {

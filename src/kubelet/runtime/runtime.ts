@@ -1,3 +1,5 @@
+import type { Agent } from "node:http";
+
 /**
  * What the kubelet needs from a container runtime. Times are milliseconds since the epoch, 0 for never. Every call may be
  * repeated: stopping what is stopped and removing what is gone succeed.
@@ -34,6 +36,10 @@ export interface ContainerRuntime {
   execUrl(id: string, request: ExecRequest, signal?: AbortSignal): Promise<string>;
   attachUrl(id: string, request: StreamRequest, signal?: AbortSignal): Promise<string>;
   portForwardUrl(sandboxId: string, ports: readonly number[], signal?: AbortSignal): Promise<string>;
+  /** Opens the connections to these URLs; by default they are on the network. */
+  readonly streamAgent?: Agent | undefined;
+  /** The log of a container, for a runtime that writes no files. */
+  readLog?(id: string, options: LogOptions): AsyncIterable<Uint8Array>;
 
   containerStats(signal?: AbortSignal): Promise<ContainerStats[]>;
 
@@ -254,6 +260,20 @@ export interface ContainerStatus extends Omit<Container, "sandboxId"> {
   readonly logPath: string;
   readonly user?: { readonly uid: number; readonly gid: number; readonly supplementalGroups: readonly number[] };
   readonly resources?: LinuxResources;
+}
+
+export interface LogOptions {
+  /** Reads only this many lines from the end. */
+  readonly tailLines?: number;
+  /** Reads only lines written since then, in milliseconds since the epoch. */
+  readonly sinceMs?: number;
+  readonly limitBytes?: number;
+  readonly timestamps?: boolean;
+  readonly stream?: "stdout" | "stderr";
+  /** Continues with new lines until this fires, which means that the container has ended. */
+  readonly followUntil?: AbortSignal;
+  /** Fires when the reader stops. */
+  readonly signal?: AbortSignal;
 }
 
 export interface ExecSyncOptions {

@@ -5,7 +5,8 @@ import { containerConfig, sandboxConfig } from "#testing/network/runtime-config.
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import type { RuntimeEvent } from "./runtime.ts";
 import { SimulatedRuntime } from "./simulated.ts";
-import { exitAfterAnnotation, exitCodeAnnotation, type SimulationHooks } from "./simulation.ts";
+import { exitAfterAnnotation, exitCodeAnnotation } from "./simulation/annotations.ts";
+import type { SimulationHooks } from "./simulation.ts";
 
 function simulate(hooks: SimulationHooks = {}) {
   const clock = createVirtualClock();

@@ -1,4 +1,5 @@
-import { createHash } from "node:crypto";
+import type { Agent } from "node:http";
+import type { Duplex } from "node:stream";
 import { Channel } from "#lib/async/channel.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { type Random, randomHex } from "#lib/data/random.ts";
@@ -12,24 +13,29 @@ import type {
   ContainerStats,
   ContainerStatus,
   CreateContainer,
+  ExecRequest,
   ExecResult,
+  ExecSyncOptions,
   Image,
   LinuxResources,
+  LogOptions,
   PullOptions,
   RuntimeEvent,
   Sandbox,
   SandboxConfig,
   SandboxStatus,
+  StreamRequest,
 } from "./runtime.ts";
-import { defaultEnding, type Ending, type SimulationDelays, type SimulationHooks } from "./simulation.ts";
+import { never, noInput, noUsage, succeeded } from "./simulation/nothing.ts";
+import { type Program, type ProgramOptions, Programs } from "./simulation/programs.ts";
+import { SimulatedImages } from "./simulation/simulated-images.ts";
+import type { SimulatedTalk } from "./simulation/simulated-talk.ts";
+import type { CommandCall, Ending } from "./simulation.ts";
 
-export interface SimulatedRuntimeOptions {
-  readonly clock: Clock;
+export interface SimulatedRuntimeOptions extends ProgramOptions {
   readonly random: Random;
   /** The node's pod range: `10.244.3.0/24`. */
   readonly podCidr: string;
-  readonly delays?: Partial<SimulationDelays>;
-  readonly hooks?: SimulationHooks;
   /** What runs at the beginning. */
   readonly from?: SimulatedState;
 }
@@ -37,7 +43,7 @@ export interface SimulatedRuntimeOptions {
 /** Everything that runs on a simulated node, and its images. */
 export interface SimulatedState {
   readonly sandboxes: readonly SimulatedSandbox[];
-  readonly containers: readonly Omit<SimulatedContainer, "cancelEnding">[];
+  readonly containers: readonly Omit<SimulatedContainer, "cancelEnding" | "over">[];
   readonly images: readonly Image[];
 }
 
@@ -55,25 +61,28 @@ interface SimulatedContainer {
   /** When and how it ends by itself. */
   end?: { readonly atMs: number; readonly ending: Ending };
   cancelEnding(): void;
+  /** Fires when it ends, if somebody waits for that. */
+  over?: AbortController;
 }
 
 /** Pods that exist only as state, without processes. They cost a few objects each. */
 export class SimulatedRuntime implements ContainerRuntime {
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #hooks: SimulationHooks;
-  readonly #delays: SimulationDelays;
+  readonly #programs: Programs;
+  /** Loaded when somebody reads a log or opens a stream. */
+  #talk: SimulatedTalk | undefined;
   readonly #addresses: AddressPool;
   readonly #sandboxes = new Map<string, SimulatedSandbox>();
   readonly #containers = new Map<string, SimulatedContainer>();
-  readonly #images = new Map<string, Image>();
+  readonly #images = new SimulatedImages();
   readonly #listeners = new Set<Channel<RuntimeEvent>>();
 
-  constructor({ clock, random, podCidr, delays, hooks = {}, from }: SimulatedRuntimeOptions) {
+  constructor(options: SimulatedRuntimeOptions) {
+    const { clock, random, podCidr, from } = options;
     this.#clock = clock;
     this.#random = random;
-    this.#hooks = hooks;
-    this.#delays = { sandboxMs: 0, pullMs: 0, startMs: 0, stopMs: 0, ...delays };
+    this.#programs = new Programs(options);
     this.#addresses = new AddressPool(podCidr);
     if (from) this.#restore(from);
   }
@@ -82,8 +91,8 @@ export class SimulatedRuntime implements ContainerRuntime {
   get state(): SimulatedState {
     return {
       sandboxes: Array.from(this.#sandboxes.values(), (one) => ({ ...one })),
-      containers: Array.from(this.#containers.values(), ({ cancelEnding: _, ...rest }) => rest),
-      images: [...this.#images.values()],
+      containers: Array.from(this.#containers.values(), ({ cancelEnding: _, over: __, ...rest }) => rest),
+      images: this.#images.all,
     };
   }
 
@@ -91,7 +100,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     for (const one of sandboxes) this.#sandboxes.set(one.status.id, { ...one });
     const used = sandboxes.flatMap(({ status }) => status.ips).toSorted();
     for (const ip of used) this.#addresses.keep(ip);
-    for (const one of images) this.#images.set(one.id, one);
+    for (const one of images) this.#images.add(one);
     for (const one of containers) {
       const container: SimulatedContainer = { ...one, cancelEnding() {} };
       this.#containers.set(one.status.id, container);
@@ -108,8 +117,8 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async runSandbox(config: SandboxConfig, { handler = "", signal }: { handler?: string; signal?: AbortSignal } = {}) {
-    await this.#hooks.runSandbox?.(config);
-    await this.#pause(this.#delays.sandboxMs, signal);
+    await this.#programs.beforeSandbox(config);
+    await this.#pause(this.#programs.delayOf("sandboxMs", config), signal);
     const id = randomHex(this.#random, 32);
     const { pod, attempt, labels, annotations, security } = config;
     const ips = security.namespaces.network === "node" ? [] : [this.#addresses.take()];
@@ -124,7 +133,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     if (sandbox?.status.state !== "ready") return;
     const running = [...this.#containers.values()].filter((one) => one.sandboxId === id);
     for (const { status } of running) this.exit(status.id, { exitCode: 137 });
-    await this.#pause(this.#delays.stopMs, signal);
+    await this.#pause(this.#programs.delayOf("stopMs", sandbox.config), signal);
     for (const ip of sandbox.status.ips) this.#addresses.giveBack(ip);
     sandbox.status = { ...sandbox.status, state: "notReady", ips: [] };
     this.#emit({ type: "exited", containerId: id });
@@ -148,7 +157,7 @@ export class SimulatedRuntime implements ContainerRuntime {
 
   async createContainer({ sandboxId, config }: CreateContainer) {
     this.#readySandbox(sandboxId);
-    if (!this.#image(config.image)) throw new GrpcError("NOT_FOUND", `image ${config.image} is not there`);
+    if (!this.#images.find(config.image)) throw new GrpcError("NOT_FOUND", `image ${config.image} is not there`);
     const id = randomHex(this.#random, 32);
     const { name, attempt, image, labels, annotations, logPath } = config;
     const about = { id, name, attempt, image, imageRef: image, labels, annotations, logPath };
@@ -162,14 +171,15 @@ export class SimulatedRuntime implements ContainerRuntime {
     const { config, sandboxId, status } = container;
     if (status.state !== "created") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);
     const sandbox = this.#readySandbox(sandboxId);
-    await this.#hooks.startContainer?.(config, sandbox.config);
-    await this.#pause(this.#delays.startMs, signal);
+    const program = { config, sandbox: sandbox.config };
+    await this.#programs.beforeStart(program);
+    await this.#pause(this.#programs.delayOf("startMs", sandbox.config), signal);
     this.#readySandbox(sandboxId);
     container.status = { ...status, state: "running", startedAt: this.#clock.now() };
     this.#emit({ type: "started", containerId: id });
-    const ending = this.#hooks.ending?.(config, sandbox.config);
-    if (ending instanceof Promise) void this.#endLater(container, sandbox, ending);
-    else this.#endAfter(container, ending ?? defaultEnding(config, sandbox.config));
+    const ending = this.#programs.endingOf(program);
+    if (ending instanceof Promise) void this.#endLater(container, ending);
+    else this.#endAfter(container, ending);
   }
 
   #endAfter(container: SimulatedContainer, ending: Ending | undefined): void {
@@ -180,20 +190,18 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   /** A hook that fails later has no call to fail, so its program fails. */
-  async #endLater(
-    container: SimulatedContainer,
-    sandbox: SimulatedSandbox,
-    later: Promise<Ending | undefined>,
-  ): Promise<void> {
+  async #endLater(container: SimulatedContainer, later: Promise<Ending | undefined>): Promise<void> {
     const ending = await later.catch((error: unknown) => ({ afterMs: 0, exitCode: 1, message: messageOf(error) }));
     if (container.status.state !== "running") return;
-    this.#endAfter(container, ending ?? defaultEnding(container.config, sandbox.config));
+    this.#endAfter(container, ending);
   }
 
   async stopContainer(id: string, graceMs: number, signal?: AbortSignal) {
-    if (this.#containers.get(id)?.status.state !== "running") return;
-    await this.#pause(Math.min(this.#delays.stopMs, graceMs), signal);
-    this.exit(id, { exitCode: this.#delays.stopMs > graceMs ? 137 : 0 });
+    const container = this.#containers.get(id);
+    if (container?.status.state !== "running") return;
+    const stopMs = this.#programs.delayOf("stopMs", this.#programOf(container).sandbox);
+    await this.#pause(Math.min(stopMs, graceMs), signal);
+    this.exit(id, { exitCode: stopMs > graceMs ? 137 : 0 });
   }
 
   async removeContainer(id: string) {
@@ -229,26 +237,59 @@ export class SimulatedRuntime implements ContainerRuntime {
     throw new Error("a simulated container has no state to save");
   }
 
-  async execSync(id: string, command: readonly string[]): Promise<ExecResult> {
-    const { config, status } = this.#container(id);
-    if (status.state !== "running") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);
-    return (
-      (await this.#hooks.exec?.(config, command)) ?? {
-        stdout: new Uint8Array(0),
-        stderr: new Uint8Array(0),
-        exitCode: 0,
-      }
-    );
+  async execSync(id: string, command: readonly string[], { signal }: ExecSyncOptions = {}): Promise<ExecResult> {
+    const program = this.#runningProgram(id);
+    const call: CommandCall = { ...noInput, sandbox: program.sandbox, signal };
+    return (await this.#programs.run(program, command, call)) ?? succeeded;
   }
 
-  async execUrl(id: string): Promise<string> {
-    throw noStreams(this.#container(id).status.name);
+  /** Opens the connections to the URLs below. */
+  get streamAgent(): Agent | undefined {
+    return this.#talk?.agent;
   }
-  async attachUrl(id: string): Promise<string> {
-    throw noStreams(this.#container(id).status.name);
+  async execUrl(id: string, request: ExecRequest): Promise<string> {
+    const talk = await this.#loadTalk();
+    return talk.execUrl(this.#runningProgram(id), request);
   }
-  async portForwardUrl(sandboxId: string): Promise<string> {
-    throw noStreams(this.#sandboxes.get(sandboxId)?.status.pod.name ?? sandboxId);
+  async attachUrl(id: string, request: StreamRequest): Promise<string> {
+    const talk = await this.#loadTalk();
+    return talk.attachUrl(this.#runningProgram(id), this.#container(id), request);
+  }
+  async portForwardUrl(sandboxId: string, ports: readonly number[]): Promise<string> {
+    const talk = await this.#loadTalk();
+    return talk.portForwardUrl(this.#readySandbox(sandboxId).config, ports);
+  }
+
+  /** The log of a container, as far as it is printed. */
+  async *readLog(id: string, options: LogOptions): AsyncGenerator<Uint8Array, void> {
+    const talk = await this.#loadTalk();
+    const container = this.#container(id);
+    yield* talk.readLog(this.#programOf(container), container, options);
+  }
+
+  async #loadTalk(): Promise<SimulatedTalk> {
+    const { SimulatedTalk } = await import("./simulation/simulated-talk.ts");
+    this.#talk ??= new SimulatedTalk(this.#programs, this.#clock);
+    return this.#talk;
+  }
+
+  /** A connection to a port of the pod with this address; undefined if no pod of this node has it. */
+  connect(ip: string, port: number): Promise<Duplex> | undefined {
+    const sandbox = this.#sandboxes.values().find(({ status }) => status.ips.includes(ip));
+    return sandbox && this.#programs.connect(sandbox.config, port);
+  }
+
+  #runningProgram(id: string): Program {
+    const container = this.#container(id);
+    const { state } = container.status;
+    if (state !== "running") throw new GrpcError("UNKNOWN", `container ${id} is in ${state} state`);
+    return this.#programOf(container);
+  }
+
+  #programOf({ config, sandboxId }: SimulatedContainer): Program {
+    const sandbox = this.#sandboxes.get(sandboxId);
+    if (!sandbox) throw new GrpcError("NOT_FOUND", `sandbox ${sandboxId} is not there`);
+    return { config, sandbox: sandbox.config };
   }
 
   async containerStats(): Promise<ContainerStats[]> {
@@ -266,9 +307,9 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   #usageOf(container: SimulatedContainer) {
-    const sandbox = this.#sandboxes.get(container.sandboxId);
-    if (!this.#hooks.usage || !sandbox) return {};
-    const { cpuMillis, memoryBytes } = this.#hooks.usage(container.config, sandbox.config);
+    const usage = this.#sandboxes.has(container.sandboxId) && this.#programs.usageOf(this.#programOf(container));
+    if (!usage) return {};
+    const { cpuMillis, memoryBytes } = usage;
     const { nanoSeconds, atMs } = container.cpu ?? { nanoSeconds: 0, atMs: container.status.startedAt };
     const nowMs = this.#clock.now();
     const cpuNanoSeconds = nanoSeconds + (nowMs - atMs) * cpuMillis * 1000;
@@ -277,29 +318,27 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async imageStatus(name: string): Promise<Image | undefined> {
-    return this.#image(name);
+    return this.#images.find(name);
   }
 
   async listImages(): Promise<Image[]> {
-    return [...this.#images.values()];
+    return this.#images.all;
   }
 
-  async pullImage(name: string, { signal }: PullOptions = {}) {
-    await this.#hooks.pullImage?.(name);
-    await this.#pause(this.#delays.pullMs, signal);
-    const digest = `sha256:${createHash("sha256").update(name).digest("hex")}`;
-    const repository = name.replace(/(@.*|:[^/:]*)$/, "");
-    const about = { tags: [name], digests: [`${repository}@${digest}`], sizeBytes: 1 << 20, username: "" };
-    this.#images.set(digest, { id: digest, ...about, pinned: false });
-    return digest;
+  async pullImage(name: string, { signal, sandbox }: PullOptions = {}) {
+    await this.#programs.beforePull(name);
+    const delayMs = sandbox ? this.#programs.delayOf("pullMs", sandbox) : this.#programs.delays.pullMs;
+    await this.#pause(delayMs, signal);
+    return this.#images.addNamed(name);
   }
 
   async removeImage(name: string) {
-    this.#images.delete(this.#image(name)?.id ?? "");
+    this.#images.remove(name);
   }
 
   async imageFilesystems() {
-    return [{ mountPoint: "/", usedBytes: this.#images.size << 20, inodesUsed: this.#images.size }];
+    const { length: count } = this.#images.all;
+    return [{ mountPoint: "/", usedBytes: count << 20, inodesUsed: count }];
   }
 
   async *events(signal: AbortSignal): AsyncGenerator<RuntimeEvent, void> {
@@ -325,6 +364,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     const why = reason ?? (exitCode === 0 ? "Completed" : "Error");
     const finishedAt = this.#clock.now();
     container.status = { ...container.status, state: "exited", exitCode, reason: why, message, finishedAt };
+    container.over?.abort();
     this.#emit({ type: "exited", containerId: id });
   }
 
@@ -340,12 +380,6 @@ export class SimulatedRuntime implements ContainerRuntime {
     return container;
   }
 
-  /** Finds an image by id or by one of its names. */
-  #image(name: string): Image | undefined {
-    const byId = this.#images.get(name);
-    return byId ?? this.#images.values().find(({ tags, digests }) => tags.includes(name) || digests.includes(name));
-  }
-
   #forget(id: string): void {
     if (this.#containers.delete(id)) this.#emit({ type: "deleted", containerId: id });
   }
@@ -359,17 +393,3 @@ export class SimulatedRuntime implements ContainerRuntime {
     if (delayMs > 0) await this.#clock.sleep(delayMs, signal);
   }
 }
-
-const never = { startedAt: 0, finishedAt: 0, exitCode: 0, reason: "", message: "" } as const;
-const noUsage = {
-  cpuNanoSeconds: 0,
-  memoryWorkingSetBytes: 0,
-  memoryUsageBytes: 0,
-  memoryRssBytes: 0,
-  pageFaults: 0,
-  majorPageFaults: 0,
-  writableLayerBytes: 0,
-  writableLayerInodes: 0,
-};
-
-const noStreams = (name: string) => new GrpcError("FAILED_PRECONDITION", `${name} is simulated: nothing runs in it`);

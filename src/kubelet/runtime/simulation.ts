@@ -1,4 +1,6 @@
-import type { ContainerConfig, ExecResult, SandboxConfig } from "./runtime.ts";
+import type { Duplex } from "node:stream";
+import type { ContainerConfig, SandboxConfig } from "./runtime.ts";
+import type { CommandAnswer, LogEntry } from "./simulation/behaviour.ts";
 
 /** How a simulated program ends by itself. */
 export interface Ending {
@@ -15,7 +17,19 @@ export interface SimulationHooks {
   runSandbox?(sandbox: SandboxConfig): MaybeLater<unknown>;
   startContainer?(container: ContainerConfig, sandbox: SandboxConfig): MaybeLater<unknown>;
   pullImage?(name: string): MaybeLater<unknown>;
-  exec?(container: ContainerConfig, command: readonly string[]): MaybeLater<ExecResult>;
+  /**
+   * The answer to a command of a user, a probe or a lifecycle hook. Without an answer a probe and a lifecycle hook succeed,
+   * and a user is told that there is none.
+   */
+  exec?(
+    container: ContainerConfig,
+    command: readonly string[],
+    call: CommandCall,
+  ): MaybeLater<Omit<CommandAnswer, "command"> | undefined>;
+  /** The lines that the program prints; none by default. */
+  logs?(container: ContainerConfig, sandbox: SandboxConfig): readonly LogEntry[] | undefined;
+  /** Connects to a port of the pod. A text is the body of an HTTP response. An error refuses the connection. */
+  connect?(sandbox: SandboxConfig, port: number): MaybeLater<Duplex | string | undefined>;
   /**
    * How the program ends. With a promise, it runs until the promise resolves. By default an init container ends with 0
    * at once, and any other runs until it is stopped, unless the pod's annotations say otherwise.
@@ -23,6 +37,17 @@ export interface SimulationHooks {
   ending?(container: ContainerConfig, sandbox: SandboxConfig): MaybeLater<Ending | undefined>;
   /** What a running container uses now; nothing by default. It has used that since it was last asked. */
   usage?(container: ContainerConfig, sandbox: SandboxConfig): SimulatedUsage;
+}
+/** How a command was called. */
+export interface CommandCall {
+  readonly sandbox: SandboxConfig;
+  readonly tty: boolean;
+  /** What the caller types; empty if the command has no input. */
+  readonly stdin: AsyncIterable<Uint8Array>;
+  /** Fires when the caller has gone. */
+  readonly signal?: AbortSignal | undefined;
+  /** Prints at once, while the command goes on. */
+  write(stream: "stdout" | "stderr", text: string): Promise<void>;
 }
 export interface SimulatedUsage {
   /** Thousandths of a core. */
@@ -36,13 +61,6 @@ export interface SimulationDelays {
   readonly stopMs: number;
 }
 
-/** Annotations of a pod set how long its programs run and how they end. By default they run forever. */
-export const exitAfterAnnotation = "simulated.orlop.dev/exit-after-ms";
-export const exitCodeAnnotation = "simulated.orlop.dev/exit-code";
-
-export function defaultEnding({ isInit }: ContainerConfig, { annotations }: SandboxConfig): Ending | undefined {
-  if (isInit) return { afterMs: 0, exitCode: 0 };
-  const afterMs = Number(annotations[exitAfterAnnotation] ?? Number.NaN);
-  if (!(afterMs >= 0)) return undefined;
-  return { afterMs, exitCode: Number(annotations[exitCodeAnnotation] ?? 0) || 0 };
-}
+/** An init container ends with 0 at once, and any other runs until it is stopped. */
+export const defaultEnding = ({ isInit }: ContainerConfig): Ending | undefined =>
+  isInit ? { afterMs: 0, exitCode: 0 } : undefined;

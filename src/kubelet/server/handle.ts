@@ -1,3 +1,4 @@
+import type { Agent } from "node:http";
 import type { Pod } from "#api/core/pod.ts";
 import type { ProbeCount } from "#kubelet/probes/pod-probes.ts";
 import type { ExecRequest, ExecResult, StreamRequest } from "#kubelet/runtime/runtime.ts";
@@ -41,6 +42,8 @@ export interface KubeletHandle {
   /** The container, not the request, decides whether there is a terminal. */
   attachUrl(ref: PodRef, container: string, request: StreamRequest, signal?: AbortSignal): Promise<string>;
   portForwardUrl(ref: PodRef, ports: readonly number[], signal?: AbortSignal): Promise<string>;
+  /** Opens the connections to these URLs; by default they are on the network. */
+  readonly streamAgent?: Agent | undefined;
   /** Runs a command until it ends. */
   run(ref: PodRef, container: string, command: readonly string[], signal?: AbortSignal): Promise<ExecResult>;
   /** The pods that are bound to the node, with their newest status. */

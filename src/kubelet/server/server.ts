@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Agent, IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";
 import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
@@ -6,6 +6,7 @@ import { allContainers } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { badRequest, methodNotAllowed, StatusError } from "#api/status.ts";
 import type { Clock } from "#lib/async/clock.ts";
+import { createLocalServer } from "#lib/net/local-server.ts";
 import { ignore } from "#lib/net/sockets.ts";
 import { mayUpgrade } from "#lib/net/upgrade.ts";
 import type { Log } from "#lib/process/log.ts";
@@ -80,14 +81,33 @@ export async function startKubeletServer(options: KubeletServerOptions): Promise
   };
 }
 
+/**
+ * The same server without a network, for a node in this process: only the agent reaches it, and everything that it sends
+ * is allowed. `mayConnect` throws while the node does not answer.
+ */
+export function createLocalKubeletServer(
+  options: Pick<KubeletServerOptions, "handle" | "clock" | "log" | "configuration">,
+  mayConnect: () => void,
+): Agent {
+  const serving = createServing({ ...options, access: () => {} });
+  return createLocalServer({
+    onRequest: (message, response) => void onRequest(serving, message, response),
+    onUpgrade: (message, socket, head) => void onUpgrade(serving, message, { socket, head }),
+    mayConnect,
+  }).agent;
+}
+
+/** What requests need. */
+type ServingOptions = Omit<KubeletServerOptions, "port" | "key" | "cert" | "clientCa">;
+
 interface Serving {
-  readonly options: KubeletServerOptions;
+  readonly options: ServingOptions;
   readonly access: Access;
   readonly routes: Readonly<Record<string, Route>>;
   readonly upgradeRoutes: Readonly<Record<string, UpgradeRoute>>;
 }
 
-function createServing(options: KubeletServerOptions): Serving {
+function createServing(options: ServingOptions): Serving {
   const { handle, clock, showsContainers = true } = options;
   const routes = { ...stateRoutes(options), ...(showsContainers ? containerRoutes(options) : disabledRoutes) };
   const access = options.access ?? nodeAccess(handle.nodeName, clock);
@@ -95,7 +115,7 @@ function createServing(options: KubeletServerOptions): Serving {
 }
 
 /** What is running, and how it is. */
-function stateRoutes({ handle, clock }: KubeletServerOptions): Record<string, Route> {
+function stateRoutes({ handle, clock }: ServingOptions): Record<string, Route> {
   const rates = new CpuRates();
   const startedMs = clock.now();
   const summary: Route = async ({ signal }, response) =>
@@ -130,7 +150,7 @@ const ownProcess = (startedMs: number) => {
 };
 
 /** What shows or changes the inside of containers and of the machine. */
-function containerRoutes({ handle, logDir, configuration }: KubeletServerOptions): Record<string, Route> {
+function containerRoutes({ handle, logDir, configuration }: ServingOptions): Record<string, Route> {
   return {
     containerLogs,
     run: runCommand,

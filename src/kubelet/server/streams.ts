@@ -58,13 +58,14 @@ function portsOf({ query, message }: NodeRequest): number[] {
 
 /** Lets the runtime upgrade the connection, and then only forwards bytes. */
 async function passOn(
-  { message, signal, clock, log }: NodeRequest,
+  { handle, message, signal, clock, log }: NodeRequest,
   { socket, head }: Upgrading,
   open: (signal: AbortSignal) => Promise<string>,
 ): Promise<void> {
   const url = new URL(await open(signal));
   const headers = upgradeHeaders(message.headers);
-  const result = await dialUpgrade({ url, method: message.method ?? "GET", headers, signal });
+  const agent = handle.streamAgent;
+  const result = await dialUpgrade({ url, method: message.method ?? "GET", headers, agent, signal });
   if (result.type === "refused") throw await refusedBy(result.response);
   if (socket.destroyed) {
     result.socket.destroy();

@@ -1,4 +1,3 @@
-import { type Socket } from "node:net";
 import { Duplex } from "node:stream";
 
 const sliceBytes = 2048;
@@ -13,7 +12,7 @@ export interface ReadLimits {
  * Destroys the socket once more has arrived than the limits allow. This bounds the peer whatever the protocol,
  * including frames that a library answers or ignores by itself.
  */
-export function limitReads(socket: Socket, limits: ReadLimits = unlimited): LimitedSocket {
+export function limitReads(socket: Duplex, limits: ReadLimits = unlimited): LimitedSocket {
   return new LimitedSocket(socket, limits);
 }
 const unlimited: ReadLimits = { bytes: Number.POSITIVE_INFINITY, chunks: Number.POSITIVE_INFINITY };
@@ -24,14 +23,14 @@ export class ReadLimitError extends Error {
 }
 
 export class LimitedSocket extends Duplex {
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   #sliceBytes = sliceBytes;
   /** Bytes that have arrived and are not handed out yet. */
   #held: Buffer = Buffer.alloc(0);
   #hasEnded = false;
   #isWanted = false;
 
-  constructor(socket: Socket, limits: ReadLimits) {
+  constructor(socket: Duplex, limits: ReadLimits) {
     super({ readableHighWaterMark: sliceBytes });
     this.#socket = socket;
     let { bytes, chunks } = limits;

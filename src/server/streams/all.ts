@@ -8,7 +8,7 @@ import { nodeProxyEndpoint, podProxyEndpoint, serviceProxyEndpoint } from "./pro
 
 /** Every subresource that a node or a pod serves. */
 export function streamEndpoints(deps: StreamDeps): ReadonlyMap<string, Endpoint> {
-  const links = new NodeLinks(deps.objects, () => deps.node());
+  const links = new NodeLinks(deps.objects, () => deps.node(), deps.localNodes);
   return new Map([
     ["pods/log", logEndpoint(deps, links)],
     ["pods/exec", execEndpoint(deps, links)],

@@ -3,7 +3,7 @@ import { type Log } from "#lib/process/log.ts";
 import { type Admission } from "#server/admission/chain.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { type Objects } from "#server/objects/objects.ts";
-import { type NodeCredentials } from "./node-link.ts";
+import { type LocalNodes, type NodeCredentials } from "./node-link.ts";
 
 export interface StreamDeps {
   readonly objects: Objects;
@@ -13,4 +13,5 @@ export interface StreamDeps {
   readonly log: Log;
   /** Called for each connection, because certificates are renewed. */
   node(): NodeCredentials;
+  readonly localNodes?: LocalNodes | undefined;
 }

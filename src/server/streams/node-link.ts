@@ -1,5 +1,6 @@
-import type { IncomingMessage } from "node:http";
+import type { Agent, IncomingMessage } from "node:http";
 import type { Agent as TlsAgent } from "node:https";
+import type { Duplex } from "node:stream";
 import { Node } from "#api/core/node.ts";
 import { BackendError, StatusError } from "#api/status.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
@@ -20,7 +21,17 @@ export interface NodeCredentials {
 export interface NodeLink {
   readonly host: string;
   readonly port: number;
-  readonly agent: TlsAgent;
+  readonly agent: Agent;
+  /** The node runs in this process, and the agent is its only way in. */
+  readonly isLocal?: boolean;
+}
+
+/** Nodes that run in this process. They have no network: their addresses exist only as text. */
+export interface LocalNodes {
+  /** Undefined for any other node. */
+  agentOf(node: string): Promise<Agent> | undefined;
+  /** A connection to a port of a pod on one of these nodes; undefined for any other address. */
+  connectToPod(ip: string, port: number): Promise<Duplex> | undefined;
 }
 
 /** The order in which a node's addresses are tried; the first type that it has is used. */
@@ -34,8 +45,11 @@ export class NodeLinks {
   readonly #credentials: () => NodeCredentials;
   readonly #agents = new LruMap<string, AgentOf>(maxAgents);
 
-  constructor(objects: Objects, credentials: () => NodeCredentials) {
+  readonly #local: LocalNodes | undefined;
+
+  constructor(objects: Objects, credentials: () => NodeCredentials, local?: LocalNodes) {
     this.#objects = objects;
+    this.#local = local;
     this.#credentials = credentials;
   }
 
@@ -49,6 +63,8 @@ export class NodeLinks {
       throw new StatusError("InternalError", `no preferred addresses found; known addresses: [${known}]`);
     }
     const port = node.status.daemonEndpoints.kubeletEndpoint.Port || defaultPort;
+    const local = await this.#local?.agentOf(name);
+    if (local) return { host, port, agent: local, isLocal: true };
     return { host, port, agent: this.#agent(name, options.insecure ?? false) };
   }
 
@@ -92,8 +108,8 @@ export interface Outgoing extends UpgradeRequest {
   readonly signal: AbortSignal;
 }
 
-export function nodeUrl({ host, port }: NodeLink, path: readonly string[], query?: URLSearchParams): URL {
-  const url = originUrl({ scheme: "https", host, port });
+export function nodeUrl({ host, port, isLocal }: NodeLink, path: readonly string[], query?: URLSearchParams): URL {
+  const url = originUrl({ scheme: isLocal ? "http" : "https", host, port });
   url.pathname = path.map(encodeURIComponent).join("/");
   if (query) url.search = query.toString();
   return url;

@@ -1,4 +1,5 @@
 import net from "node:net";
+import type { Duplex } from "node:stream";
 import tls from "node:tls";
 import { badRequest, serviceUnavailable } from "#api/status.ts";
 import { limitReads } from "#lib/net/limit-reads.ts";
@@ -23,29 +24,37 @@ import {
 import { passThrough, refusedUpgrade } from "./upgrades.ts";
 
 /** A server that requests are passed on to. */
-interface Backend extends Pick<Outgoing, "agent" | "connect"> {
+interface Backend extends Pick<Outgoing, "agent"> {
   readonly url: URL;
+  /** Opens a separate connection for one request. */
+  open?(): Promise<UntrustedConnection>;
 }
 
 /** A separate connection for each request, because a pod may be hostile. */
-const toPod = (target: ProxyTarget): Backend => ({ url: originUrl(target), connect: () => connectToPod(target) });
+const toPod = ({ localNodes }: StreamDeps, target: ProxyTarget): Backend => ({
+  url: originUrl(target),
+  open: async () => {
+    const { host, port } = target;
+    return connectionTo(target, (await localNodes?.connectToPod(host, port)) ?? net.connect({ host, port }));
+  },
+});
 
 /** Pods have self-made certificates, if any; upstream does not verify them either. */
-function connectToPod({ scheme, host, port }: ProxyTarget): UntrustedConnection {
-  const raw = limitReads(net.connect({ host, port }));
+function connectionTo({ scheme }: ProxyTarget, pod: Duplex): UntrustedConnection {
+  const raw = limitReads(pod);
   const socket = scheme === "https" ? tls.connect({ socket: raw, rejectUnauthorized: false }) : raw;
   return { socket, readWhole: () => raw.readWhole() };
 }
 
 /** pods/NAME/proxy/… */
 export const podProxyEndpoint = (deps: StreamDeps): Endpoint =>
-  proxyEndpoint(deps, "PodProxyOptions", async (context) => toPod(await podTarget(deps.objects, context)));
+  proxyEndpoint(deps, "PodProxyOptions", async (context) => toPod(deps, await podTarget(deps.objects, context)));
 
 /** services/NAME/proxy/… */
 export function serviceProxyEndpoint(deps: StreamDeps): Endpoint {
   let turn = 0;
   return proxyEndpoint(deps, "ServiceProxyOptions", async (context) =>
-    toPod(await serviceTarget(deps.objects, context, turn++)),
+    toPod(deps, await serviceTarget(deps.objects, context, turn++)),
   );
 }
 
@@ -56,7 +65,7 @@ export const nodeProxyEndpoint = (deps: StreamDeps, links: NodeLinks): Endpoint 
     const link = await links.find(name);
     if (port === "" || port === link.port) return { url: nodeUrl(link, []), agent: link.agent };
     if (!isGlobalUnicast(link.host)) throw badRequest("address not allowed");
-    return toPod({ scheme, host: link.host, port: portNumber(port) });
+    return toPod(deps, { scheme, host: link.host, port: portNumber(port) });
   });
 
 const proxyEndpoint =
@@ -89,11 +98,20 @@ function withSlash({ request }: Context): Answer {
   return { type: "bytes", status: 301, contentType: "text/plain", body: new Uint8Array(), headers };
 }
 
+function notReached(cause: unknown): never {
+  throw serviceUnavailable(`error trying to reach service: ${messageOf(cause)}`, backendFault(cause));
+}
+
+async function opened({ open, ...backend }: Backend): Promise<Pick<Outgoing, "url" | "agent" | "connect">> {
+  const connection = await open?.().catch(notReached);
+  return connection ? { ...backend, connect: () => connection } : backend;
+}
+
 async function upgraded(deps: StreamDeps, context: Context, backend: Backend): Promise<Answer> {
   const { method, headers, signal } = context.request;
   const { connection = "Upgrade", upgrade = "" } = headers;
   const sent = { ...passedHeaders(context), host: hostOf(context), connection, upgrade };
-  const result = await dialNode({ ...backend, method, headers: sent, signal });
+  const result = await dialNode({ ...(await opened(backend)), method, headers: sent, signal });
   return result.type === "refused" ? refusedUpgrade(result.response) : passThrough(result, deps.clock);
 }
 
@@ -101,9 +119,7 @@ async function forward(context: Context, backend: Backend, prefix: string): Prom
   const { url } = backend;
   const { method, body, signal } = context.request;
   const headers = { ...passedHeaders(context), host: hostOf(context), "x-forwarded-uri": prefix + url.pathname };
-  const response = await send({ ...backend, method, headers, body, signal }).catch((cause: unknown) => {
-    throw serviceUnavailable(`error trying to reach service: ${messageOf(cause)}`, backendFault(cause));
-  });
+  const response = await send({ ...(await opened(backend)), method, headers, body, signal }).catch(notReached);
   const rewrite = { prefix, backendHost: url.host, requestHost: hostOf(context) };
   return await proxiedAnswer(response, rewrite);
 }

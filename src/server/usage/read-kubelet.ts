@@ -1,10 +1,14 @@
 import { type Objects } from "#server/objects/objects.ts";
-import { type NodeCredentials, NodeLinks, nodeUrl, readText, send } from "#server/streams/node-link.ts";
+import { type LocalNodes, type NodeCredentials, NodeLinks, nodeUrl, readText, send } from "#server/streams/node-link.ts";
 import { type ReadNodeMetrics } from "./usage-scraper.ts";
 
 /** Reads the metrics of nodes over the connections of the API server to its kubelets. */
-export function kubeletMetrics(objects: Objects, credentials: () => NodeCredentials): ReadNodeMetrics {
-  const links = new NodeLinks(objects, credentials);
+export function kubeletMetrics(
+  objects: Objects,
+  credentials: () => NodeCredentials,
+  local?: LocalNodes,
+): ReadNodeMetrics {
+  const links = new NodeLinks(objects, credentials, local);
   return async (node, signal) => {
     const link = await links.find(node);
     const url = nodeUrl(link, ["metrics", "resource"]);

@@ -1,4 +1,5 @@
 import { parseQuantity } from "#api/meta/quantity.ts";
+import { podRulesOf } from "#cluster/simulated/pod-rules.ts";
 import type { ClusterOptions } from "../start-cluster.ts";
 
 const names: Readonly<Record<keyof ClusterOptions, true>> = {
@@ -16,9 +17,9 @@ const names: Readonly<Record<keyof ClusterOptions, true>> = {
   fieldValidation: true,
   from: true,
 };
-const simulationNames = ["capacity", "labels", "taints", "delays", "hooks", "zones"];
+const simulationNames = ["capacity", "labels", "taints", "delays", "hooks", "zones", "pods"];
 const delayNames = ["sandboxMs", "pullMs", "startMs", "stopMs"];
-const hookNames = ["runSandbox", "startContainer", "pullImage", "exec", "ending", "usage", "probe", "logs"];
+const hookNames = ["runSandbox", "startContainer", "pullImage", "exec", "ending", "usage", "probe", "logs", "connect"];
 const maxNodes = 32_768;
 
 /** Throws if an option makes no sense: a wrong one that is ignored makes a test pass for the wrong reason. */
@@ -40,6 +41,7 @@ export function checkOptions(options: ClusterOptions): void {
       throw new TypeError(`simulation.delays.${name} must be milliseconds, not ${String(delay)}`);
     }
   }
+  podRulesOf(simulation.pods ?? [], "simulation.pods");
   for (const [name, amount] of Object.entries(simulation.capacity ?? {})) checkQuantity(name, amount);
 }
 

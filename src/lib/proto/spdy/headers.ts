@@ -1,3 +1,6 @@
+import { constants, createInflate, type Inflate } from "node:zlib";
+import { spdyDictionary } from "./dictionary.ts";
+
 export type SpdyHeaders = Readonly<Record<string, string>>;
 
 /** zlib's first two bytes with the preset-dictionary flag, then the checksum that names the dictionary of SPDY/3. */
@@ -40,4 +43,59 @@ function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
+}
+
+/** What the headers of one stream may take. Those of commands and ports take less than a hundred bytes. */
+const maxHeaderBytes = 64 << 10;
+
+/** The other direction: reads the blocks of a peer, in their order. */
+export class HeaderDecoder implements Disposable {
+  readonly #inflate: Inflate;
+  #chunks: Buffer[] = [];
+  #size = 0;
+  #failure: Error | undefined;
+
+  constructor() {
+    this.#inflate = createInflate({ dictionary: spdyDictionary(), flush: constants.Z_SYNC_FLUSH });
+    this.#inflate.on("data", (chunk: Buffer) => this.#take(chunk));
+    this.#inflate.on("error", (error) => {
+      this.#failure ??= error;
+    });
+  }
+
+  async decode(block: Uint8Array): Promise<SpdyHeaders> {
+    this.#chunks = [];
+    this.#size = 0;
+    await new Promise<void>((resolve) => {
+      this.#inflate.once("close", resolve);
+      this.#inflate.write(block, () => resolve());
+    });
+    this.#inflate.removeAllListeners("close");
+    if (this.#failure) throw new Error(`the headers of a stream cannot be read: ${this.#failure.message}`);
+    return readPlain(Buffer.concat(this.#chunks));
+  }
+
+  [Symbol.dispose](): void {
+    this.#inflate.destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    this.#size += chunk.length;
+    if (this.#size <= maxHeaderBytes) this.#chunks.push(chunk);
+    else this.#inflate.destroy(new Error(`they have more than ${maxHeaderBytes} bytes`));
+  }
+}
+
+function readPlain(plain: Buffer): SpdyHeaders {
+  let at = 0;
+  const next = (size: number): Buffer => {
+    if (at + size > plain.length) throw new Error("the headers of a stream end too early");
+    at += size;
+    return plain.subarray(at - size, at);
+  };
+  const text = (): string => next(next(4).readUInt32BE()).toString();
+  const count = next(4).readUInt32BE();
+  const headers = new Map<string, string>();
+  for (let index = 0; index < count; index++) headers.set(text(), text());
+  return Object.fromEntries(headers);
 }

@@ -12,14 +12,17 @@ import {
   rstStream,
   type SpdyFrame,
   SpdyFrameReader,
+  synReply,
   synStream,
 } from "./frames.ts";
-import { HeaderEncoder, type SpdyHeaders } from "./headers.ts";
+import { HeaderDecoder, HeaderEncoder, type SpdyHeaders } from "./headers.ts";
 
 export interface SpdySessionOptions {
   readonly clock: Clock;
   /** Bytes that were read behind the handshake. */
   readonly head?: Uint8Array | undefined;
+  /** Makes this the server's end: called for each stream that the peer opens. Undefined refuses the stream. */
+  accept?(headers: SpdyHeaders, stream: SpdyStream): DataHandler | undefined;
 }
 
 /** Receives the data of a stream. Nothing else of the session is read until it is done. */
@@ -27,8 +30,11 @@ export type DataHandler = (data: Buffer) => void | Promise<void>;
 
 const maxDataBytes = 256 << 10;
 
+/** How many streams a peer may have open at once. */
+const maxAccepted = 1000;
+
 /**
- * The client's end of a SPDY/3.1 connection after the upgrade. Existing servers (all use one library) neither respect
+ * One end of a SPDY/3.1 connection after the upgrade, the client's unless it accepts streams. Existing servers (all use one library) neither respect
  * flow-control windows nor send window updates, so there are none here: a stream is as fast as its connection. Sending
  * window updates would even do harm: such a server closes without reading what it was sent last, which makes the kernel
  * reset the connection and drop what the server had sent.
@@ -39,11 +45,16 @@ export class SpdySession {
   readonly #reader = new SpdyFrameReader();
   readonly #headers = new HeaderEncoder();
   readonly #streams = new Map<number, SpdyStream>();
-  #nextId = 1;
+  readonly #accept: SpdySessionOptions["accept"];
+  readonly #decoder: HeaderDecoder | undefined;
+  #nextId: number;
 
-  constructor(socket: Duplex, { clock, head }: SpdySessionOptions) {
+  constructor(socket: Duplex, { clock, head, accept }: SpdySessionOptions) {
     this.#socket = socket;
     this.#clock = clock;
+    this.#accept = accept;
+    this.#decoder = accept ? new HeaderDecoder() : undefined;
+    this.#nextId = accept ? 2 : 1;
     socket.on("error", ignore);
     if (head && head.length > 0) socket.unshift(head);
   }
@@ -51,8 +62,7 @@ export class SpdySession {
   open(headers: SpdyHeaders, onData: DataHandler): SpdyStream {
     const id = this.#nextId;
     this.#nextId += 2;
-    const send = (...parts: readonly Uint8Array[]) => writeAll(this.#socket, ...parts);
-    const stream = new SpdyStream(id, onData, send);
+    const stream = new SpdyStream(id, onData, this.#send);
     this.#streams.set(id, stream);
     this.#write(synStream(id, this.#headers.encode(headers)));
     return stream;
@@ -69,6 +79,7 @@ export class SpdySession {
     } finally {
       for (const stream of this.#streams.values()) stream.settle("lost");
       this.#streams.clear();
+      this.#decoder?.[Symbol.dispose]();
     }
   }
 
@@ -85,18 +96,36 @@ export class SpdySession {
     if (frame.type === "data") return await this.#onData(frame);
     const { kind, flags, payload } = frame;
     if (kind === control.ping) {
-      // Our streams have odd numbers, and these are the answers to them.
-      if (payload.length >= 4 && payload.readUInt32BE(0) % 2 === 0) await this.#reply(ping(payload.readUInt32BE(0)));
+      // Pings with numbers like those of our own streams are answers to ours.
+      if (payload.length >= 4 && payload.readUInt32BE(0) % 2 !== this.#nextId % 2)
+        await this.#reply(ping(payload.readUInt32BE(0)));
       return;
     }
     if (payload.length < 4) return;
     const stream = this.#streams.get(payload.readUInt32BE(0) & 0x7fff_ffff);
-    if (kind === control.synStream) await this.#reply(rstStream(payload.readUInt32BE(0), resetStatus.refusedStream));
+    if (kind === control.synStream) return await this.#onOpen(payload, (flags & flagFin) !== 0);
     if (!stream) return;
     if (kind === control.synReply) stream.onReply();
     if (kind === control.rstStream) stream.settle("reset");
     if ((kind === control.synReply || kind === control.headers) && (flags & flagFin) !== 0) stream.settle("finished");
   }
+
+  async #onOpen(payload: Buffer, isLast: boolean): Promise<void> {
+    const id = payload.readUInt32BE(0) & 0x7fff_ffff;
+    // Read in any case: later blocks refer to this one.
+    const headers = await this.#decoder?.decode(payload.subarray(10));
+    for (const [known, { isDone }] of this.#streams) if (isDone) this.#streams.delete(known);
+    const mayOpen = headers && !this.#streams.has(id) && this.#streams.size < maxAccepted;
+    const stream = new SpdyStream(id, (data) => handle?.(data), this.#send);
+    const handle = mayOpen ? this.#accept?.(headers, stream) : undefined;
+    if (!handle) return await this.#reply(rstStream(id, resetStatus.refusedStream));
+    this.#streams.set(id, stream);
+    await this.#reply(synReply(id, this.#headers.encode({})));
+    stream.onReply();
+    if (isLast) stream.settle("finished");
+  }
+
+  readonly #send = (...parts: readonly Uint8Array[]): Promise<void> => writeAll(this.#socket, ...parts);
 
   async #onData({ streamId, data, isLast }: Extract<SpdyFrame, { type: "data" }>): Promise<void> {
     const stream = this.#streams.get(streamId);
