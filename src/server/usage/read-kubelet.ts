@@ -1,5 +1,12 @@
 import { type Objects } from "#server/objects/objects.ts";
-import { type LocalNodes, type NodeCredentials, NodeLinks, nodeUrl, readText, send } from "#server/streams/node-link.ts";
+import {
+  type LocalNodes,
+  type NodeCredentials,
+  NodeLinks,
+  nodeUrl,
+  readText,
+  send,
+} from "#server/streams/node-link.ts";
 import { type ReadNodeMetrics } from "./usage-scraper.ts";
 
 /** Reads the metrics of nodes over the connections of the API server to its kubelets. */
