@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import os from "node:os";
 import type { Clock } from "#lib/async/clock.ts";
+import { isAbort } from "#lib/async/tasks.ts";
 import type { Log } from "#lib/process/log.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import { KernelOoms } from "./kernel-oom.ts";
@@ -23,19 +24,18 @@ const maxRecordBytes = 8192;
 /** Reports when the machine as a whole, not only a pod, ran out of memory. Runs until the signal. */
 export async function watchSystemOom(deps: SystemOomDeps, signal: AbortSignal): Promise<void> {
   const { clock, log, happened, file = "/dev/kmsg" } = deps;
-  let records: FileHandle;
   try {
-    records = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    await using records = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    // What the kernel wrote before is not news.
+    const ooms = new KernelOoms(os.uptime() * 1e6);
+    for (;;) {
+      for (const message of await readRecords(records, ooms)) happened(message);
+      await clock.sleep(everyMs, signal);
+    }
   } catch (error) {
+    if (isAbort(error, signal)) throw error;
+    // The node runs without these events.
     log.warn("no events when the machine runs out of memory: the kernel's log cannot be read", { error });
-    return;
-  }
-  await using _open = records;
-  // What the kernel wrote before is not news.
-  const ooms = new KernelOoms(os.uptime() * 1e6);
-  for (;;) {
-    for (const message of await readRecords(records, ooms)) happened(message);
-    await clock.sleep(everyMs, signal);
   }
 }
 
