@@ -150,7 +150,7 @@ test("requests fail, wait and see old state as the test says", async () => {
   await sent;
   assert.equal(clock.now() - before, 1000);
   apiFaults.clear();
-  apiFaults.add({ verb: "create", resource: "pods", status: 500, share: 0.5 });
+  apiFaults.add({ verb: "create", resource: "pods", status: 500, share: 0.9 });
   await cluster.apply(Deployment, web);
   await cluster.settle();
   assert.equal((await cluster.list(Pod)).filter(isReady).length, 3);
