@@ -6,6 +6,8 @@ import { type Snapshot } from "./snapshot.ts";
 /** What plugins say about one pod's nodes in comparison with others. */
 export interface Across {
   filter(slot: number): PluginRejection | undefined;
+  /** Whether `filter` accepts the node, without saying why not: thousands are asked about for one pod. */
+  accepts(slot: number): boolean;
   /** If it scores no nodes: the only ones that it may reject. */
   readonly only?: readonly number[] | undefined;
   /** Adds the weighted scores of these nodes to their totals. */
@@ -38,7 +40,12 @@ export function lookAcross(plugins: readonly SchedulerPlugin[], pod: Pod, snapsh
 function acrossOf(asked: readonly Asked[]): Across {
   /** Thousands of nodes are rejected for the same reason. */
   const named = new Map<Rejection, PluginRejection>();
+  const filters = asked.flatMap(({ answer }) => answer.filter ?? []);
   return {
+    accepts(slot) {
+      for (const filter of filters) if (filter(slot)) return false;
+      return true;
+    },
     filter(slot) {
       for (const { plugin, answer } of asked) {
         const rejection = answer.filter?.(slot);

@@ -75,7 +75,7 @@ export class PodClass {
     let count = 0;
     const plain = this.#plain;
     for (let slot = 0; slot < plain.length; slot++) {
-      if ((plain[slot] ?? -1) >= 0 && !across.filter(slot)) slots[count++] = slot;
+      if ((plain[slot] ?? -1) >= 0 && across.accepts(slot)) slots[count++] = slot;
     }
     return this.#bestOf(slots.subarray(0, count), across, random) ?? this.#rejectedBy(across);
   }
@@ -113,7 +113,7 @@ export class PodClass {
     const infos: NodeInfo[] = [];
     const slots = new Int32Array(this.#feasible);
     for (const info of this.#snapshot.nodes) {
-      if ((this.#plain[info.slot] ?? -1) < 0 || across?.filter(info.slot)) continue;
+      if ((this.#plain[info.slot] ?? -1) < 0 || across?.accepts(info.slot) === false) continue;
       slots[infos.length] = info.slot;
       infos.push(info);
     }
@@ -254,11 +254,12 @@ export class PodClass {
   /** The score of every node from plugins that score all of them 0. */
   #scoreOfZeros(): number {
     let sum = 0;
-    for (const { plugin, weight } of this.#judge.normalized) {
+    this.#judge.normalized.forEach(({ plugin, weight }, row) => {
+      if (this.#nonZero[row] !== 0) return;
       const zero = new Float64Array(1);
       plugin.normalize?.(zero);
       sum += weight * (zero[0] ?? 0);
-    }
+    });
     return sum;
   }
 
@@ -278,8 +279,10 @@ export class PodClass {
   /** The scores of these nodes, as if there were no others, in the same order. */
   #totalsOf(slots: Int32Array): Float64Array {
     const totals = new Float64Array(slots.length);
-    for (let at = 0; at < slots.length; at++) totals[at] = this.#plain[slots[at] ?? 0] ?? 0;
+    const ofZeros = this.#scoreOfZeros();
+    for (let at = 0; at < slots.length; at++) totals[at] = (this.#plain[slots[at] ?? 0] ?? 0) + ofZeros;
     this.#judge.normalized.forEach(({ plugin, weight }, row) => {
+      if (this.#nonZero[row] === 0) return;
       const scores = this.#rowAt(row, slots);
       plugin.normalize?.(scores);
       for (let at = 0; at < slots.length; at++) totals[at] = (totals[at] ?? 0) + weight * (scores[at] ?? 0);

@@ -17,8 +17,9 @@ export function besideRivals(deps: RivalDeps, pod: Pod, across: Across | undefin
   const { plugins, snapshot, nominations } = deps;
   const key = keyOf(pod);
   const priority = priorityOf(pod);
-  return {
+  const beside: Across = {
     only: across ? undefined : nominations.nodes().flatMap((name) => snapshot.get(name)?.slot ?? []),
+    accepts: (slot) => !beside.filter(slot),
     filter(slot) {
       const rejection = across?.filter(slot);
       const info = snapshot.at(slot);
@@ -32,4 +33,5 @@ export function besideRivals(deps: RivalDeps, pod: Pod, across: Across | undefin
     scoresBy: (slots) => across?.scoresBy(slots) ?? [],
     addScores: (slots, totals) => across?.addScores(slots, totals),
   };
+  return beside;
 }
