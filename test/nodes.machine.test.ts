@@ -70,6 +70,40 @@ const serviceOf = (name: string) => ({
   spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] },
 });
 
+const claim = {
+  apiVersion: "v1",
+  kind: "PersistentVolumeClaim",
+  metadata: { name: "data" },
+  spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } } },
+};
+
+const podWithClaim = (node: string) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "stored" },
+  spec: {
+    nodeSelector: { "kubernetes.io/hostname": node },
+    terminationGracePeriodSeconds: 0,
+    containers: [
+      {
+        name: "main",
+        image: "orlop.dev/busybox:1",
+        command: ["sh", "-c", "echo kept > /data/note; exec sleep 600"],
+        volumeMounts: [{ name: "data", mountPath: "/data" }],
+      },
+    ],
+    volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }],
+  },
+});
+
+/** A directory of the first node, which only an administrator may offer. */
+const strangeVolume = {
+  apiVersion: "v1",
+  kind: "PersistentVolume",
+  metadata: { name: "etc" },
+  spec: { capacity: { storage: "1Mi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/etc" } },
+};
+
 /** What a pod gets from a web server. */
 const fetchIn = async (pod: string, host: string, port: number): Promise<string> => {
   const script = `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 ${host} ${port}`;
@@ -134,6 +168,40 @@ suite("two nodes", () => {
     await kubectl.ok(["get", "pod", "right", ...as]);
     assert.match(await kubectl.fails(["get", "pod", "left", ...as]), /no relationship found between node 'pair-2'/);
     assert.match(await kubectl.fails(["get", "secrets", "-A", ...as]), /Forbidden/);
+  });
+
+  test("trace shows what the node that joined did", async () => {
+    const { stdout, stderr } = await runOrlop(["trace", "pod/right", "--all"]);
+
+    assert.match(stdout, /kubelet pair-2/, stderr);
+  });
+
+  test("a node that joined makes its own volumes, and nobody else's", async () => {
+    await kubectl.ok("apply -f -", claim);
+    await kubectl.ok("apply -f -", podWithClaim("pair-2"));
+    await kubectl.ok("wait --for=condition=Ready pod/stored --timeout=60s");
+    const volume = await kubectl.ok("get pvc data -o jsonpath={.spec.volumeName}");
+    const as = ["--as", "system:orlop:node-services:pair-2", "--as-group", "system:orlop:node-services"];
+
+    assert.match(readFileSync(path.join(secondDir, "volumes", volume, "note"), "utf8"), /kept/);
+    assert.match(await kubectl.fails(["create", "-f", "-", ...as], strangeVolume), /not a volume of this node/);
+    assert.match(await kubectl.fails(["get", "secrets", "-A", ...as]), /Forbidden/);
+    await kubectl.ok("delete pod/stored pvc/data --wait");
+    await deadline("the data to go", () => (existsSync(path.join(secondDir, "volumes", volume)) ? undefined : true));
+  });
+
+  test("pods of the node that joined have DNS without the first node's", async () => {
+    const slice = "endpointslice -n kube-system kube-dns-pair";
+    const ports = await kubectl.ok(`get ${slice} -o jsonpath={.ports}`);
+    const patch = (text: string) => kubectl.ok([..."patch --type=merge".split(" "), ...slice.split(" "), "-p", text]);
+    const nowhere = [
+      { name: "dns", port: 1, protocol: "UDP" },
+      { name: "dns-tcp", port: 1, protocol: "TCP" },
+    ];
+    await patch(JSON.stringify({ ports: nowhere }));
+
+    assert.equal(await fetchIn("right", "left.default.svc.cluster.local", 80), "I am left");
+    await patch(`{"ports": ${ports}}`);
   });
 
   test("an agent that is killed comes back, and its pods never stop", async () => {

@@ -66,6 +66,12 @@ export const claimProtectionFinalizer = "kubernetes.io/pvc-protection";
 export const volumeProtectionFinalizer = "kubernetes.io/pv-protection";
 export const attributesClassProtectionFinalizer = "kubernetes.io/vac-protection";
 
+/** The provisioner of volumes that are directories of a node. */
+export const localProvisioner = "orlop.dev/local";
+
+/** The group of the services of nodes that joined, such as their proxies. They know more about the cluster than kubelets may. */
+export const nodeServicesGroup = "system:orlop:node-services";
+
 /** Namespace of the leases that nodes renew as their heartbeat. */
 export const nodeLeaseNamespace = "kube-node-lease";
 

@@ -59,6 +59,7 @@ import { finalizeEndpoint } from "#server/subresources/finalize.ts";
 import { reviewEndpoints, tokenEndpoint } from "#server/subresources/reviews.ts";
 import { scaleOf, setScale } from "#server/subresources/scale.ts";
 import { openIdConfiguration, openIdKeys } from "#server/subresources/token-request.ts";
+import type { ReadHops } from "#server/usage/node-hops.ts";
 import { type WriteDeps } from "#server/write/write.ts";
 import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
@@ -87,6 +88,8 @@ export interface AssembleOptions extends SecurityOptions, NodeUsageOptions {
   readonly paths?: NonResourceDeps["more"];
   /** Where the scheduler keeps its decisions for `orlop why`. */
   readonly verdicts?: Verdicts;
+  /** Reads the hops that nodes of other processes have recorded; without it, `orlop trace` shows only those of this one. */
+  nodeHops?(objects: Objects): Promise<ReadHops>;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
   /** How many requests are served at the same time, and how long each may take. */
@@ -334,8 +337,8 @@ async function storeFault(store: Store): Promise<string | undefined> {
 }
 
 function nonResourceDeps(
-  { serverAddress, paths, store, verdicts, encryption }: AssembleOptions,
-  { resources, metrics, recorder, flowControl, health, informers, remote }: Parts,
+  { serverAddress, paths, store, verdicts, encryption, nodeHops, clock }: AssembleOptions,
+  { objects, resources, metrics, recorder, flowControl, health, informers, remote }: Parts,
   { issuers: [issuer = ""], jwksUri, keys }: AccountSettings,
 ): NonResourceDeps {
   health.add({ name: "etcd", check: () => storeFault(store) });
@@ -346,6 +349,14 @@ function nonResourceDeps(
   const seeing = answerSeeing({
     recorder,
     verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? [], verdicts?.whereIs(key)),
+    ...(nodeHops
+      ? {
+          async hopsOfNodes(trace, signal) {
+            const { hopsOfNodes } = await import("#server/usage/node-hops.ts");
+            return hopsOfNodes({ informers, clock, read: await nodeHops(objects) }, trace, signal);
+          },
+        }
+      : {}),
   });
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {

@@ -198,6 +198,7 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     inFlight: options.inFlight,
     extensionIdentity: () => ({ key: asProxy.current.key, cert: asProxy.current.certificate }),
     subresources: (deps) => lazyStreamEndpoints({ ...deps, log, node, localNodes }),
+    nodeHops: async (objects) => (await import("#server/usage/node-hops.ts")).kubeletHops(objects, node, localNodes),
     nodeMetrics: async (objects) =>
       (await import("#server/usage/read-kubelet.ts")).kubeletMetrics(objects, node, localNodes),
   });

@@ -4,9 +4,6 @@ import type { Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
-import { runDns } from "#dns/dns.ts";
-import { ensureDnsService } from "#dns/dns-service.ts";
-import { hostUpstreams } from "#dns/upstream.ts";
 import { type Containerd, startContainerd } from "#kubelet/containerd/containerd.ts";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { linuxEvictionHost } from "#kubelet/eviction/linux-eviction-host.ts";
@@ -37,6 +34,7 @@ import { isMachineStopping } from "#lib/process/machine-stopping.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { volumeDirectories } from "#provisioner/directories.ts";
 import { runProvisioner } from "#provisioner/provisioner.ts";
+import { OwnEndpoint } from "#proxy/own-endpoint.ts";
 import { TrafficGuard } from "#proxy/policy/traffic-guard.ts";
 import { runProxy } from "#proxy/proxy.ts";
 import { runRoutes } from "#routes/routes.ts";
@@ -45,6 +43,7 @@ import { type TraceRecorder } from "#trace/recorder.ts";
 import type { KubeletConfig } from "./kubelet-config/load.ts";
 import { nodeNames } from "./node-names.ts";
 import { noteRange } from "./remove-node.ts";
+import { clusterDomain, runNames } from "./run-names.ts";
 import { type NodeIdentity, serveKubelet } from "./serve-kubelet.ts";
 
 export interface NodeOptions {
@@ -60,10 +59,12 @@ export interface NodeOptions {
   readonly address?: string | undefined;
   /** Acts as this node, with a node's rights and no more. */
   readonly client: Client;
-  /** Acts as cluster DNS, for the service that leads to this node's DNS server. Without it there is no DNS server. */
+  /** Acts as cluster DNS, for the service that leads to this node's DNS server. A node that joined has none. */
   readonly dnsClient?: Client | undefined;
   /** Acts as the provisioner of this node's volumes. Without it there is none. */
   readonly provisionerClient?: Client | undefined;
+  /** Whether the node joined a cluster that has others, which look after what all share. */
+  readonly isFurther?: boolean;
   /** Serves Ingresses and Gateways on this machine; undefined if nobody asked for it. */
   readonly ingress?: IngressPlace | undefined;
   /** What the kubelet may see. */
@@ -89,7 +90,7 @@ export interface IngressPlace {
   readonly client: Client;
 }
 
-const clusterDomain = "cluster.local";
+const dnsPort = 53;
 
 /** Runs containerd, the kubelet and the proxy of this machine until the signal. Containers keep running after it. */
 export async function runNode(options: NodeOptions, signal: AbortSignal): Promise<void> {
@@ -104,6 +105,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   const images = imageDeps(options, { containerd, runtime });
   await ensureImages(images, signal);
   const guard = new TrafficGuard(clock);
+  const ownEndpoint = new OwnEndpoint(options.dnsAddress, dnsPort);
   const plugins = await openNodePlugins({ ...options, devicesChanged: () => kubelet.resourcesChanged() });
   const pods = () => kubelet.handle.pods();
   const unused = createImageGc({ ...options, runtime, policy: options.kubelet.settings.imageGc, pods });
@@ -119,8 +121,8 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     (ended) => runServer(options, { machine, handle: kubelet.handle }, ended),
     (ended) => kubelet.run(ended),
     (ended) => plugins.run(ended),
-    (ended) => runNetwork(options, { guard, machine }, ended),
-    (ended) => runNames(options, machine, ended),
+    (ended) => runNetwork(options, { guard, machine, ownEndpoint }, ended),
+    (ended) => runNames(options, { address: machine.addresses[0] ?? "127.0.0.1", ownEndpoint }, ended),
     (ended) => runVolumes(options, ended),
     (ended) => runOutside(options, machine, ended),
     (ended) => boundLog(containerd.paths.log, { clock, log }, ended),
@@ -279,18 +281,14 @@ async function runOutside(options: NodeOptions, { addresses }: Machine, signal: 
   await runIngress(place, { client, informers, clock, log, recorder, random }, signal);
 }
 
-export type VolumesOptions = Pick<
-  NodeOptions,
-  "dataDir" | "nodeName" | "provisionerClient" | "networkInformers" | "clock" | "log" | "recorder"
->;
-
 /** Makes and removes the directories that are this node's volumes. */
-export async function runVolumes(options: VolumesOptions, signal: AbortSignal): Promise<void> {
+async function runVolumes(options: NodeOptions, signal: AbortSignal): Promise<void> {
   const { dataDir, nodeName, provisionerClient: client, networkInformers: informers, clock, log, recorder } = options;
+  const { isFurther = false } = options;
   if (!client) return;
   const directories = volumeDirectories(`${dataDir}/volumes`);
   const serves = (node: string): boolean => node === nodeName;
-  await runProvisioner({ serves, directories }, { client, informers, clock, log, recorder }, signal);
+  await runProvisioner({ serves, directories, isFurther }, { client, informers, clock, log, recorder }, signal);
 }
 
 const logCheckMs = 60_000;
@@ -318,7 +316,9 @@ async function ensureImages(deps: ImportDeps, signal: AbortSignal): Promise<void
   await importImage(deps, await buildBusyboxImage(busyboxImageName), signal);
 }
 
-type NetworkParts = Pick<KubeletParts, "guard" | "machine">;
+interface NetworkParts extends Pick<KubeletParts, "guard" | "machine"> {
+  readonly ownEndpoint: OwnEndpoint;
+}
 
 /** Runs the pod network as soon as the node has a pod range, and again with another range if its Node gets one. */
 async function runNetwork(options: NodeOptions, parts: NetworkParts, signal: AbortSignal): Promise<void> {
@@ -369,24 +369,4 @@ async function runNetworkIn(podCidr: string, options: NodeOptions & NetworkParts
     (ended) => runProxy({ ...base, events, tableName: table, masqueradeOutgoing: true }, ended),
     (ended) => runRoutes({ ...base, address, tunnelName }, ended),
   ]);
-}
-
-/** Runs cluster DNS on this node, and publishes the service that leads to it. */
-async function runNames(options: NodeOptions, { addresses }: Machine, signal: AbortSignal): Promise<void> {
-  const { dnsClient, nodeName, dnsAddress: clusterIP, clusterCidr, serviceCidr } = options;
-  if (!dnsClient) return;
-  await runDns(
-    {
-      ...options,
-      informers: options.networkInformers,
-      listen: { address: addresses[0] ?? "127.0.0.1", port: 0 },
-      clusterDomain,
-      upstreams: await hostUpstreams(),
-      clusterIP,
-      cidrs: [clusterCidr, serviceCidr],
-      podCidrs: [clusterCidr],
-      onListening: (at) => ensureDnsService(dnsClient, { ...at, clusterIP, nodeName }),
-    },
-    signal,
-  );
 }

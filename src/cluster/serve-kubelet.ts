@@ -6,6 +6,7 @@ import { type KubeletServer, startKubeletServer } from "#kubelet/server/server.t
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { issueServingCertificate } from "#server/http/tls.ts";
+import { type TraceRecorder } from "#trace/recorder.ts";
 import { type Certificates, type Renewed } from "./certificates.ts";
 import { kubeletSubject } from "./join/node-identity.ts";
 import type { KubeletConfig } from "./kubelet-config/load.ts";
@@ -18,6 +19,7 @@ export interface ServeKubeletOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly kubelet?: KubeletConfig;
+  readonly recorder?: TraceRecorder;
 }
 
 /** Where the machine keeps its logs. */
@@ -61,6 +63,7 @@ export async function serveKubelet(
           showsContainers: kubelet.settings.showsContainers,
         }
       : {}),
+    hopsOf: (traceId) => options.recorder?.byTrace(traceId) ?? [],
     logDir: kubelet?.settings.showsMachineLogs ? machineLogDir : undefined,
     clock,
     log,

@@ -4,6 +4,7 @@ import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
+import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
@@ -149,11 +150,17 @@ test("an ExternalName service is resolved through the upstream", async () => {
   assert.deepEqual(await dns.client.resolveCname("away.shop.svc.cluster.local"), ["www.shop.svc.example.test"]);
 });
 
-test("a stub domain has its own servers", async () => {
+test("a stub domain has its own servers, as soon as the ConfigMap kube-dns names them", async () => {
   await using corp = await start({ clusterDomain: "corp.test" });
   putService(corp, "wiki", { clusterIP: "192.0.2.9", clusterIPs: ["192.0.2.9"] });
-  await using dns = await start({ stubDomains: { "corp.test": [addressOf(corp)] } });
+  await using dns = await start();
+  const before = await codeOf(dns.client.resolve4("wiki.shop.svc.corp.test"));
+  dns.informers.put(ConfigMap, {
+    metadata: { namespace: "kube-system", name: "kube-dns" },
+    data: { stubDomains: JSON.stringify({ "corp.test": [addressOf(corp)] }) },
+  });
 
+  assert.equal(before, "ESERVFAIL");
   assert.deepEqual(await dns.client.resolve4("wiki.shop.svc.corp.test"), ["192.0.2.9"]);
   assert.equal(await codeOf(dns.client.resolve4("wiki.shop.svc.other.test")), "ESERVFAIL");
 });

@@ -7,6 +7,7 @@ import { ownAddresses, parseCidr } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { openClusterView } from "./cluster-view.ts";
+import { type DnsConfig, followDnsConfig } from "./dns-config.ts";
 import { Forwarder } from "./forward.ts";
 import { ownClients } from "./own-clients.ts";
 import { type Zone } from "./records.ts";
@@ -22,7 +23,6 @@ export interface DnsDeps {
   readonly clusterDomain: string;
   /** The servers for all other names; `hostUpstreams()` returns the machine's own. */
   readonly upstreams: readonly string[];
-  readonly stubDomains?: Readonly<Record<string, readonly string[]>>;
   /** The address at which pods find this server, which must not be used as an upstream. */
   readonly clusterIP?: string;
   /** Ranges whose addresses have names only in this cluster. */
@@ -43,12 +43,18 @@ export async function runDns(deps: DnsDeps, signal: AbortSignal): Promise<void> 
   const { informers, clock, log, random = secureRandom } = deps;
   using view = openClusterView(informers);
   await informers.synced(signal);
-  const forwarder = new Forwarder({
-    ...{ clock, log, random, signal },
-    upstreams: deps.upstreams.filter((upstream) => upstream !== deps.clusterIP),
-    stubDomains: deps.stubDomains,
-  });
-  const resolver = createResolver({ view, zone: zoneOf(deps), forwarder, log });
+  const forwarderFor = ({ upstreams = deps.upstreams, stubDomains }: DnsConfig) =>
+    new Forwarder({
+      ...{ clock, log, random, signal, stubDomains },
+      upstreams: upstreams.filter((upstream) => upstream !== deps.clusterIP),
+    });
+  let forwarder = forwarderFor({ upstreams: undefined, stubDomains: {} });
+  const use = (config: DnsConfig): void => {
+    forwarder = forwarderFor(config);
+  };
+  using following = new DisposableStack();
+  following.defer(await followDnsConfig({ informers, log }, use, signal));
+  const resolver = createResolver({ view, zone: zoneOf(deps), forwarder: () => forwarder, log });
   using nodes = nodeAddresses(informers);
   const isClient = ownClients({ clock, podCidrs: deps.podCidrs ?? [], ownAddresses, isNode: nodes.has });
   await using server: DnsServer = await openDnsServer({ resolver, clock, log, isClient }, deps.listen);

@@ -50,7 +50,7 @@ async function start(options: { upstreams?: string[]; log?: Log; isClient?: () =
   const clock = createVirtualClock();
   const stop = new AbortController();
   const forwarder = new Forwarder({ clock, log, random: seededRandom(1), upstreams, signal: stop.signal });
-  const resolver = createResolver({ view, zone, forwarder, log });
+  const resolver = createResolver({ view, zone, forwarder: () => forwarder, log });
   const server = await openDnsServer({ resolver, clock, log, isClient }, { address: "127.0.0.1", port: 0 });
   return {
     ...{ server, clock },

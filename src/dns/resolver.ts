@@ -18,7 +18,8 @@ import { type AnswerParts, encodeAnswer } from "./wire-writer.ts";
 export interface ResolverDeps {
   readonly view: ClusterView;
   readonly zone: Zone;
-  readonly forwarder: Forwarder;
+  /** For names outside the cluster; another one after a change of the configuration. */
+  forwarder(): Forwarder;
   readonly log: Log;
 }
 
@@ -129,7 +130,8 @@ function rotated(answers: readonly DnsRecord[], turn: number): readonly DnsRecor
 
 const failure: AnswerParts = { rcode: rcodes.serverFailure, authoritative: false };
 
-async function forward({ forwarder }: ResolverDeps, query: Query, { question, limit }: Asked): Promise<Buffer> {
+async function forward(deps: ResolverDeps, query: Query, { question, limit }: Asked): Promise<Buffer> {
+  const forwarder = deps.forwarder();
   if (forwarder.noticeProbe(question.name)) return encodeAnswer(query, failure, limit);
   const { checkingDisabled, edns } = query;
   const found = await forwarder.ask({ question, checkingDisabled, dnssec: edns?.dnssec ?? false });
@@ -139,13 +141,14 @@ async function forward({ forwarder }: ResolverDeps, query: Query, { question, li
 
 /** Resolves an alias that points outside the cluster, so that the client gets both in one answer. */
 async function chase(
-  { forwarder }: ResolverDeps,
+  deps: ResolverDeps,
   query: Query,
   { reply, limit }: { reply: Extract<Reply, { kind: "records" }>; limit: number },
 ): Promise<Buffer> {
   const { question, checkingDisabled } = query;
   const name = reply.chase ?? "";
-  const found = question && (await forwarder.ask({ question: { ...question, name }, checkingDisabled, dnssec: false }));
+  const found =
+    question && (await deps.forwarder().ask({ question: { ...question, name }, checkingDisabled, dnssec: false }));
   const rcode = found ? found.answer.rcode : rcodes.noError;
   const answers = [...reply.answers, ...(found ? recordsOf(found.answer) : [])];
   return encodeAnswer(query, { rcode, authoritative: true, answers }, limit);

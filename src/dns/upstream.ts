@@ -26,8 +26,24 @@ export const parseResolvConf = (text: string): string[] =>
     .flatMap(([word, address]) => (word === "nameserver" && address ? [address] : []))
     .slice(0, 3);
 
+/** Whether only the machine itself can reach the server. */
+export const isLoopback = (upstream: string): boolean => {
+  const { host } = parseUpstream(upstream);
+  return host.startsWith("127.") || host === "::1";
+};
+
+/** What systemd-resolved forwards to. It writes its own address on loopback into the usual file. */
+const forwardedByResolved = "/run/systemd/resolve/resolv.conf";
+
 /** The name servers of this machine; empty if it declares none. */
-export async function hostUpstreams(file = "/etc/resolv.conf"): Promise<string[]> {
+export async function hostUpstreams(file = "/etc/resolv.conf", behind = forwardedByResolved): Promise<string[]> {
+  const declared = await serversOf(file);
+  if (declared.length === 0 || !declared.every(isLoopback)) return declared;
+  const real = await serversOf(behind);
+  return real.length > 0 ? real : declared;
+}
+
+async function serversOf(file: string): Promise<string[]> {
   try {
     return parseResolvConf(await readFile(file, "utf8"));
   } catch (error) {

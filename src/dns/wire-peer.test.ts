@@ -103,7 +103,7 @@ function resolverThatLogs(errors: string[]) {
   const clock = createVirtualClock();
   const signal = new AbortController().signal;
   const forwarder = new Forwarder({ clock, log, random: seededRandom(1), upstreams: [], signal });
-  return createResolver({ view, zone, forwarder, log });
+  return createResolver({ view, zone, forwarder: () => forwarder, log });
 }
 
 /** Messages that start correctly and are damaged somewhere. */

@@ -1,13 +1,13 @@
 import { type InputOf } from "#api/resource.ts";
 import { isAlreadyExists } from "#api/status.ts";
 import { isDefaultClass, StorageClass } from "#api/storage/storage-class.ts";
+import { localProvisioner } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { Backoff } from "#lib/async/backoff.ts";
 import { isAbort } from "#lib/async/tasks.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
 
-/** The provisioner of volumes that are directories of a node, and the name of its class. */
-export const localProvisioner = "orlop.dev/local";
+/** The class of volumes that are directories of a node. */
 export const localClassName = "orlop-local";
 
 type ClassDeps = Pick<RunDeps, "client" | "clock" | "log">;

@@ -4,9 +4,8 @@ import { type PersistentVolume } from "#api/core/persistent-volume/persistent-vo
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type StorageClass } from "#api/storage/storage-class.ts";
-import { hostnameLabel } from "#api/well-known.ts";
+import { hostnameLabel, localProvisioner } from "#api/well-known.ts";
 import { referenceTo } from "#client/events.ts";
-import { localProvisioner } from "./local-class.ts";
 
 /** Keeps a volume in the API until its data is removed; the name is that of upstream's provisioners. */
 export const provisionerFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";

@@ -6,11 +6,11 @@ import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { ignoreNotFound, isAlreadyExists } from "#api/status.ts";
 import { StorageClass } from "#api/storage/storage-class.ts";
-import { hostnameLabel } from "#api/well-known.ts";
+import { hostnameLabel, localProvisioner } from "#api/well-known.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { type VolumeDirectories } from "./directories.ts";
-import { ensureLocalClass, localProvisioner } from "./local-class.ts";
+import { ensureLocalClass } from "./local-class.ts";
 import { isOwnVolume, planProvision, provisionerFinalizer, volumeNameFor } from "./plan-provision.ts";
 import { planRemoval } from "./plan-removal.ts";
 
@@ -18,6 +18,8 @@ export interface ProvisionerOptions {
   /** Whether this provisioner makes the volumes of a node. */
   serves(node: string): boolean;
   readonly directories: VolumeDirectories;
+  /** Whether it only acts for claims that were given to its nodes, and another one looks after the class and all others. */
+  readonly isFurther?: boolean;
 }
 
 /** Makes directories of this node for claims that were given to it, and removes them after use. */
@@ -25,13 +27,13 @@ export async function runProvisioner(options: ProvisionerOptions, deps: RunDeps,
   const volumes = deps.informers.of(PersistentVolume);
   await volumes.synced(signal);
   await options.directories.tidy((name) => volumes.get({ name }) !== undefined);
-  await ensureLocalClass(deps, signal);
+  if (!options.isFurther) await ensureLocalClass(deps, signal);
   const factories = [claimProvisioner(options), claimGrower(options), volumeRemover(options)];
   await runReconcilers(factories, { ...deps, component: localProvisioner }, signal);
 }
 
 const claimProvisioner =
-  ({ serves, directories }: ProvisionerOptions) =>
+  ({ serves, directories, isFurther = false }: ProvisionerOptions) =>
   (deps: ReconcilerDeps): Reconciler<PersistentVolumeClaim> => ({
     name: "local-volume-provisioner",
     reconciles: PersistentVolumeClaim,
@@ -39,7 +41,7 @@ const claimProvisioner =
       annotations?.[provisionerAnnotation] === localProvisioner &&
       !spec.volumeName &&
       !deletionTimestamp &&
-      (annotations[selectedNodeAnnotation] === undefined || serves(annotations[selectedNodeAnnotation])),
+      (annotations[selectedNodeAnnotation] === undefined ? !isFurther : serves(annotations[selectedNodeAnnotation])),
     reconcile: (claim, signal) => provision(deps, { claim, directories }, signal),
   });
 

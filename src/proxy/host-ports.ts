@@ -1,7 +1,7 @@
 import { lastingContainers } from "#api/core/pod/pod-containers.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { type Pod } from "#api/core/pod.ts";
-import { type StaleFlow } from "./conntrack.ts";
+import { type StaleFlow } from "./flows/conntrack.ts";
 import { type RuleConfig, sendTo, sourcesThatNeedTheNode } from "./nftables.ts";
 import { parseAddress, parsePort, parseProtocol, ruleName } from "./parse-values.ts";
 import { type Element, type Fragment } from "./rule-table.ts";

@@ -1,13 +1,11 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { type ControlPlane } from "#cluster/control-plane.ts";
-import { provisionerUser } from "#cluster/identities.ts";
 import { writeJoinFile } from "#cluster/join/join-file.ts";
 import { createJoinToken } from "#cluster/join/tokens.ts";
 import type { KubeletFiles } from "#cluster/kubelet-config/load.ts";
 import { namespaceFile } from "#cluster/machines/machine-links.ts";
 import { type LocalMachine, type MachinesPlan } from "#cluster/machines/plan-machines.ts";
-import { runVolumes } from "#cluster/node.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { runTogether } from "#lib/async/tasks.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
@@ -41,21 +39,9 @@ export async function runMachines(
   if (!plan) return;
   await runTogether(
     signal,
-    plan.machines.flatMap((machine) => [
-      (ended) => keepRunning(machine, { ...deps, plan }, ended),
-      (ended) => runVolumes({ ...machine, ...volumeDeps(deps) }, ended),
-    ]),
+    plan.machines.map((machine) => (ended) => keepRunning(machine, { ...deps, plan }, ended)),
   );
 }
-
-/** The volumes of nodes on this machine are made here, so that a node needs no rights to volumes and claims. */
-const volumeDeps = ({ plane, log }: MachinesDeps) => ({
-  provisionerClient: plane.clientFor(provisionerUser),
-  networkInformers: plane.api.informers,
-  recorder: plane.api.recorder,
-  clock: systemClock,
-  log,
-});
 
 async function keepRunning(
   machine: LocalMachine,

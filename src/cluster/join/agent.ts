@@ -51,9 +51,10 @@ export async function runAgent(
   await using networkInformers = startInformers(credentials.servicesClient, { clock, log, random });
   const recorder = new TraceRecorder({ clock });
   const identity = identityOf(options, credentials, informers);
-  const { client } = credentials;
+  const { client, servicesClient: provisionerClient } = credentials;
   const kubelet = await loadKubeletFiles(options.kubeletFiles ?? {});
-  const node = { ...options, ...facts, client, informers, networkInformers, recorder, identity, kubelet };
+  const own = { client, provisionerClient, informers, networkInformers, recorder, identity, kubelet };
+  const node = { ...options, ...facts, ...own, isFurther: true };
   await runTogether(signal, [
     (ended) => credentials.run(ended),
     (ended) => runNode(node, ended),

@@ -1,10 +1,8 @@
+import { nodeServicesGroup } from "#api/well-known.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 
 /** The group of the tokens by which machines join; kubeadm's, so that its tokens work too. */
 export const joinTokenGroup = "system:bootstrappers:kubeadm:default-node-token";
-
-/** What the network of a node needs to know about the others: more than its kubelet may. */
-export const nodeServicesGroup = "system:orlop:node-services";
 
 export const kubeletSubject = (nodeName: string): Subject => ({
   commonName: `system:node:${nodeName}`,

@@ -5,11 +5,13 @@ import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { Role } from "#api/rbac/role.ts";
 import { RoleBinding } from "#api/rbac/role-binding.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
+import { nodeServicesGroup } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { ensureObject } from "#client/ensure-object.ts";
+import { dnsConfigName } from "#dns/dns-config.ts";
 import { renderClusterInfo } from "./cluster-info.ts";
 import { type NetworkFacts, networkConfigName, renderNetworkFacts } from "./network-facts.ts";
-import { joinTokenGroup, nodeServicesGroup } from "./node-identity.ts";
+import { joinTokenGroup } from "./node-identity.ts";
 
 export interface JoinPlace {
   /** `https://10.0.0.1:6443`: where other machines reach the API server. */
@@ -63,6 +65,11 @@ const clusterRoles: readonly InputOf<ClusterRole>[] = [
     rules: [
       rule(["list", "watch"], "", "namespaces", "pods"),
       rule(["list", "watch"], "networking.k8s.io", "networkpolicies"),
+      // Its provisioner's; the admission plugin NodeVolumes limits the writes to volumes of the node.
+      rule(["get", "list", "watch", "create", "update", "delete"], "", "persistentvolumes"),
+      rule(["get", "list", "watch", "update"], "", "persistentvolumeclaims"),
+      rule(["update"], "", "persistentvolumeclaims/status"),
+      rule(["list", "watch"], "storage.k8s.io", "storageclasses"),
     ],
   },
 ];
@@ -100,10 +107,15 @@ const bindCluster = (name: string, role: string, who: string): InputOf<ClusterRo
 
 const infoRole = { namespace: "kube-public", name: "kubeadm:bootstrap-signer-clusterinfo" };
 const networkRole = { namespace: "kube-system", name: "orlop:node-network" };
+const dnsRole = { namespace: "kube-system", name: "orlop:node-dns" };
 
 const roles: readonly InputOf<Role>[] = [
   { metadata: infoRole, rules: [{ ...rule(["get"], "", "configmaps"), resourceNames: ["cluster-info"] }] },
   { metadata: networkRole, rules: [{ ...rule(["get"], "", "configmaps"), resourceNames: [networkConfigName] }] },
+  {
+    metadata: dnsRole,
+    rules: [{ ...rule(["get", "list", "watch"], "", "configmaps"), resourceNames: [dnsConfigName] }],
+  },
 ];
 
 /** Whoever asks may know which cluster this is: that is how a machine finds out before it has a credential. */
@@ -117,6 +129,11 @@ const bindings = (): InputOf<RoleBinding>[] => [
     metadata: networkRole,
     roleRef: { apiGroup: rbac, kind: "Role", name: networkRole.name },
     subjects: [group(nodes)],
+  },
+  {
+    metadata: dnsRole,
+    roleRef: { apiGroup: rbac, kind: "Role", name: dnsRole.name },
+    subjects: [group(nodeServicesGroup)],
   },
 ];
 

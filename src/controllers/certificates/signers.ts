@@ -1,4 +1,5 @@
 import { type CertificateSigningRequestSpec as Spec } from "#api/certificates/certificate-signing-request.ts";
+import { nodeServicesGroup } from "#api/well-known.ts";
 import { type RequestedCertificate } from "#lib/crypto/certificate-request.ts";
 
 const commonNameId = "2.5.4.3";
@@ -48,9 +49,6 @@ export function kubeletClientFault(requested: RequestedCertificate, usages: Usag
   return nodeNameFault(requested) ?? usagesFault(usages, "client auth");
 }
 
-/** The group of the services of nodes, such as their proxies. They know more about the cluster than kubelets may. */
-const nodeServices = "system:orlop:node-services";
-
 /** The certificate by which the services of a node are known. Only the node itself may ask for it. */
 export function nodeServicesFault(
   requested: RequestedCertificate,
@@ -63,10 +61,10 @@ export function nodeServicesFault(
   const node = username.startsWith("system:node:") ? username.slice("system:node:".length) : "";
   if (node === "") return "only nodes have such services";
   if (names > 0) return "subjectAltNames are not allowed";
-  if (organizations.length !== 1 || organizations[0]?.text !== nodeServices) {
-    return `subject organization is not ${nodeServices}`;
+  if (organizations.length !== 1 || organizations[0]?.text !== nodeServicesGroup) {
+    return `subject organization is not ${nodeServicesGroup}`;
   }
-  if (commonNameOf(requested) !== `${nodeServices}:${node}`) return "subject common name is not the node's own";
+  if (commonNameOf(requested) !== `${nodeServicesGroup}:${node}`) return "subject common name is not the node's own";
   return usagesFault(usages, "client auth");
 }
 

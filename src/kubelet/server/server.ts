@@ -11,6 +11,7 @@ import { ignore } from "#lib/net/sockets.ts";
 import { mayUpgrade } from "#lib/net/upgrade.ts";
 import type { Log } from "#lib/process/log.ts";
 import { messageOf } from "#lib/text/message-of.ts";
+import type { Hop } from "#trace/hop.ts";
 import { type Access, nodeAccess } from "./access.ts";
 import type { KubeletHandle } from "./handle.ts";
 import { limitConnections, serverTimeouts } from "./limit-connections.ts";
@@ -38,6 +39,8 @@ export interface KubeletServerOptions {
   readonly configuration?: object;
   /** Whether the inside of containers is shown; true by default. */
   readonly showsContainers?: boolean;
+  /** What this node recorded of a trace. */
+  hopsOf?(traceId: string): readonly Hop[];
   /** Authorizes requests; by default only the API server and administrators, by certificate. */
   readonly access?: Access;
 }
@@ -115,7 +118,7 @@ function createServing(options: ServingOptions): Serving {
 }
 
 /** What is running, and how it is. */
-function stateRoutes({ handle, clock }: ServingOptions): Record<string, Route> {
+function stateRoutes({ handle, clock, hopsOf }: ServingOptions): Record<string, Route> {
   const rates = new CpuRates();
   const startedMs = clock.now();
   const summary: Route = async ({ signal }, response) =>
@@ -129,6 +132,10 @@ function stateRoutes({ handle, clock }: ServingOptions): Record<string, Route> {
     probes: () => renderProbeMetrics(handle.counts(), startedMs),
   };
   return {
+    orlop: ({ path: [, topic, traceId = "", ...more] }, response) => {
+      if (topic !== "hops" || more.length > 0 || !hopsOf) throw noSuchPath();
+      sendJson(response, hopsOf(traceId));
+    },
     healthz: (_, response) => void response.writeHead(200, plainText).end("ok"),
     pods: (_, response) => sendPods(response, handle.pods()),
     async stats(request, response) {

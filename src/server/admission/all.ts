@@ -34,6 +34,7 @@ import { serviceAccount } from "./service-account.ts";
 import { claimResize } from "./storage/claim-resize.ts";
 import { defaultStorageClass } from "./storage/default-storage-class.ts";
 import { inUseProtection } from "./storage/in-use-protection.ts";
+import { nodeVolumes } from "./storage/node-volumes.ts";
 import { taintNodes } from "./taint-nodes.ts";
 import { mutatingWebhooks, validatingWebhooks, type WebhookDeps } from "./webhooks/plugins.ts";
 
@@ -57,6 +58,7 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   limitRanger(deps),
   serviceAccount(deps),
   nodeRestriction(deps),
+  nodeVolumes(deps),
   taintNodes,
   alwaysPullImages,
   podSecurity(deps),

@@ -1,7 +1,7 @@
 import { StatusError } from "#api/status.ts";
 import { type TraceAnswer, type VerdictsAnswer } from "#trace/answers.ts";
 import { chooseTrace, summarizeTraces } from "#trace/choose-trace.ts";
-import { type HopObject } from "#trace/hop.ts";
+import { type Hop, type HopObject } from "#trace/hop.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type Answer, type Context } from "./pipeline.ts";
 import { decodeSegment } from "./request-info.ts";
@@ -10,6 +10,11 @@ export interface SeeingDeps {
   readonly recorder: TraceRecorder;
   /** The scheduler's last attempts, by `namespace/name/uid` of the pod. */
   verdictsOf?(podKey: string): VerdictsAnswer;
+  /** The hops that nodes have recorded themselves, besides the known ones. */
+  hopsOfNodes?(
+    trace: { readonly traceId: string; readonly known: readonly Hop[] },
+    signal: AbortSignal,
+  ): Promise<Hop[]>;
 }
 
 /** Replaces the namespace of cluster-scoped objects. */
@@ -23,23 +28,29 @@ const noNamespace = "-";
  */
 export const answerSeeing =
   (deps: SeeingDeps) =>
-  (context: Context): Answer | undefined => {
+  (context: Context): Answer | Promise<Answer> | undefined => {
     const [, , topic, ...parts] = context.info.path.split("/").map(decodeSegment);
     if (context.info.verb !== "get" || parts.length !== 3) return undefined;
     const [first = "", second = "", third = ""] = parts;
     if (topic === "trace") {
       const object = { resource: first, namespace: second === noNamespace ? "" : second, name: third };
-      return value(traceOf(deps, object, context.query.get("trace") ?? ""));
+      return traceOf(deps, { object, asked: context.query.get("trace") ?? "" }, context.request.signal).then(value);
     }
     if (topic !== "verdicts") return undefined;
     return value(deps.verdictsOf?.(`${first}/${second}/${third}`) ?? { attempts: [] });
   };
 
-function traceOf({ recorder }: SeeingDeps, object: HopObject, asked: string): TraceAnswer {
+async function traceOf(
+  { recorder, hopsOfNodes }: SeeingDeps,
+  { object, asked }: { readonly object: HopObject; readonly asked: string },
+  signal: AbortSignal,
+): Promise<TraceAnswer> {
   if (!recorder.isOn) throw new StatusError("NotFound", "this server keeps no traces: it was started with --no-trace");
   const traces = summarizeTraces(recorder.byObject(object));
   const traceId = asked || chooseTrace(traces);
-  return { object, traceId, traces, hops: recorder.byTrace(traceId) };
+  const known = recorder.byTrace(traceId);
+  const others = traceId && known.length > 0 ? await hopsOfNodes?.({ traceId, known }, signal) : [];
+  return { object, traceId, traces, hops: [...known, ...(others ?? [])] };
 }
 
 const value = (content: unknown): Answer => ({ type: "value", status: 200, value: content });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type PortPlan, type ServicePlan } from "../service-map.ts";
 import { planStaleFlows } from "./conntrack.ts";
-import { type PortPlan, type ServicePlan } from "./service-map.ts";
 
 const plan = (last: readonly number[], more: Partial<PortPlan> = {}): ServicePlan => ({
   ...{ namespace: "default", name: "dns", health: undefined, rank: "", size: 0, faults: [] },

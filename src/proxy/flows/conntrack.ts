@@ -1,4 +1,4 @@
-import { type PortPlan, type ServicePlan } from "./service-map.ts";
+import { type PortPlan, type ServicePlan } from "../service-map.ts";
 
 /** UDP flows that the kernel would keep sending to their old destination. */
 export interface StaleFlow {

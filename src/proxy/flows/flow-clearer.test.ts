@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "#lib/process/log.ts";
 import { CommandError } from "#lib/process/processes.ts";
-import { type Host } from "./apply.ts";
+import { type Host } from "../apply.ts";
 import { FlowClearer } from "./flow-clearer.ts";
 
 const line = (dst: string, dport: number, from: string): string =>

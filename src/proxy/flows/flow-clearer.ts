@@ -1,7 +1,7 @@
 import { orAborted } from "#lib/async/tasks.ts";
 import { type Log } from "#lib/process/log.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { type Host } from "./apply.ts";
+import { type Host } from "../apply.ts";
 import { type StaleFlow } from "./conntrack.ts";
 
 export interface FlowClearerDeps {
