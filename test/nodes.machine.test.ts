@@ -1,8 +1,11 @@
 /** Two real nodes on one machine: `orlop up --nodes 2`, traffic between their pods, an agent that dies, `orlop down`. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { after, before, suite, test } from "node:test";
 import { nodeNames } from "#cluster/node-names.ts";
 import { freePorts } from "#testing/peers/free-ports.ts";
@@ -18,7 +21,12 @@ const secondDir = path.join(dataDir, "nodes/pair-2");
 
 let kubectl: Kubectl;
 
+/** A program of the machine that was there before the cluster. */
+const machineServer = createServer((socket) => socket.end("I am the machine"));
+
 before(async () => {
+  machineServer.listen(0, "0.0.0.0");
+  await once(machineServer, "listening");
   const [port, kubeletPort] = await freePorts(2);
   const ranges = ["--cluster-cidr", freeRange(100), "--service-cidr", freeRange(160)];
   const nodeCidr = freeRange(30).replace("0.0/16", "7.0/24");
@@ -38,6 +46,7 @@ before(async () => {
 });
 
 after(async () => {
+  machineServer.close();
   if (!existsSync(dataDir)) return;
   await runOrlop(["down", "--data-dir", dataDir]);
   rmSync(home, { recursive: true });
@@ -69,6 +78,27 @@ const serviceOf = (name: string) => ({
   metadata: { name },
   spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] },
 });
+
+const balancerPort = 18_080;
+
+const balancerOf = (app: string, ports: readonly number[]) => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: "balanced" },
+  spec: {
+    type: "LoadBalancer",
+    selector: { app },
+    ports: ports.map((port) => ({ name: `p${port}`, port, targetPort: 8080 })),
+  },
+});
+
+/** What this machine gets from a server that closes the connection after its answer. */
+async function fetchHere(host: string, port: number): Promise<string> {
+  const socket = connect({ host, port, timeout: 2_000 });
+  socket.on("timeout", () => socket.destroy(new Error("no answer")));
+  socket.write("GET / HTTP/1.0\r\n\r\n");
+  return (await text(socket)).trim();
+}
 
 const claim = {
   apiVersion: "v1",
@@ -168,6 +198,26 @@ suite("two nodes", () => {
     await kubectl.ok(["get", "pod", "right", ...as]);
     assert.match(await kubectl.fails(["get", "pod", "left", ...as]), /no relationship found between node 'pair-2'/);
     assert.match(await kubectl.fails(["get", "secrets", "-A", ...as]), /Forbidden/);
+  });
+
+  test("a LoadBalancer service has the addresses of both nodes, and leaves the machine its ports", async () => {
+    const { port: takenPort } = machineServer.address() as AddressInfo;
+    await kubectl.ok("apply -f -", balancerOf("right", [balancerPort, takenPort]));
+    const read = "get service balanced -o jsonpath={.status.loadBalancer.ingress[*].ip}";
+    const addresses = await deadline("the addresses", async () => {
+      const found = (await kubectl.ok(read)).trim().split(" ");
+      return found.length === 2 ? found : undefined;
+    });
+
+    for (const address of addresses) {
+      const answer = await deadline(`an answer of ${address}`, () =>
+        fetchHere(address, balancerPort).catch(() => undefined),
+      );
+      assert.match(answer, /I am right/);
+    }
+    const own = addresses.find((address) => address.endsWith(".1")) ?? "";
+    assert.equal(await fetchHere(own, takenPort), "I am the machine");
+    await kubectl.ok("delete service balanced");
   });
 
   test("trace shows what the node that joined did", async () => {

@@ -63,7 +63,7 @@ export const upstreamControllers: ReadonlyMap<string, readonly string[]> = new M
 
 const byAlias = new Map([...upstreamControllers].flatMap(([name, aliases]) => aliases.map((alias) => [alias, name])));
 
-/** They give users more than a cluster usually should, so `*` does not mean them. */
+/** A cluster that is not all on machines of Orlop may have somebody else for this, so `*` does not mean them. */
 const onlyByName = new Set(["service-lb-controller"]);
 
 /**

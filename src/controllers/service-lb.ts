@@ -10,8 +10,8 @@ import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler
 type LoadBalancer = Service["status"]["loadBalancer"];
 
 /**
- * Gives LoadBalancer services the addresses of the nodes, whose proxies lead traffic on. It runs only if it is named in
- * `--controllers`: with it, everybody who may create services can take ports of the machines.
+ * Gives LoadBalancer services the addresses of the nodes, whose proxies lead traffic on. Programs of the machines keep their
+ * ports. It runs only if it is named in `--controllers`, as it is by default for `orlop up`.
  */
 export function serviceLbController({ client, informers, events }: ReconcilerDeps): Reconciler<Service> {
   const balanced = (): Service[] => informers.of(Service).list().filter(isBalanced);

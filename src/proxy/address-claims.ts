@@ -7,6 +7,8 @@ export interface TakenAddresses {
   readonly nodes: ReadonlySet<string>;
   readonly clusterCidr: string;
   readonly serviceCidr?: string | undefined;
+  /** The addresses of this machine, and the ports of its programs. */
+  readonly own?: { readonly addresses: ReadonlySet<string>; readonly ports: ReadonlySet<string> } | undefined;
 }
 
 /** Limits the reported faults per service and per address: nobody reads more. */
@@ -49,6 +51,12 @@ export class AddressClaims {
       if (faults.length >= maxFaults) break;
       const reason = this.#reasonAgainst(plan, address, taken);
       if (reason) faults.push(`external address ${address} is ignored: ${reason}`);
+    }
+    for (const { loadBalancerIPs, protocol, port } of plan.ports) {
+      if (faults.length >= maxFaults) break;
+      if (!taken.own?.ports.has(`${protocol} . ${port}`)) continue;
+      if (loadBalancerIPs.some((address) => taken.own?.addresses.has(address)))
+        faults.push(`port ${port} of the load balancer is ignored: a program of this machine listens on it`);
     }
     return faults;
   }

@@ -3,6 +3,7 @@ import { ownAddresses } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
 import { CommandError, eachLine, runCommand } from "#lib/process/processes.ts";
 import { errorCode } from "#lib/text/error-code.ts";
+import { type MachinePort, readMachinePorts } from "./machine-ports.ts";
 import { type Fragment, RuleTable, type TableFrame } from "./rule-table.ts";
 
 /** The machine that the rules are for; in tests, a network namespace. */
@@ -16,6 +17,8 @@ export interface Host {
   writeSetting(path: string, value: string): Promise<void>;
   /** All current addresses of the machine. */
   addresses(): Promise<readonly string[]>;
+  /** The ports of programs on the machine that others can reach; none by default. */
+  machinePorts?(): Promise<readonly MachinePort[]>;
 }
 
 export const thisHost: Host = {
@@ -33,6 +36,7 @@ export const thisHost: Host = {
   },
   writeSetting: (path, value) => writeFile(`/proc/sys/${path}`, value),
   addresses: async () => ownAddresses(),
+  machinePorts: readMachinePorts,
 };
 
 export interface Applied {

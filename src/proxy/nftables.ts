@@ -50,6 +50,7 @@ export function tableFrame(config: RuleConfig): TableFrame {
       ...portMaps.map((name) => ({ name, kind: "map" as const, definition: `type ${portPlace} : verdict;` })),
       { name: "cluster-ips", kind: "set", definition: `type ${address};` },
       { name: "node-ips", kind: "set", definition: `type ${address};` },
+      { name: "machine-ports", kind: "set", definition: `type ${portPlace};` },
       { name: "hairpins", kind: "set", definition: `type ${address} . ${address};` },
       ...config.changedSettings.map((setting) => ({
         name: settingSet(setting),
@@ -101,7 +102,7 @@ const serviceRules = (config: RuleConfig): string[] => {
     `${place} vmap @service-ips`,
     ...clusterAddresses(config).map((range) => `${range} return`),
     ...ownPortRules(config),
-    `${place} vmap @balancer-ips`,
+    ...balancerRules(place, "balancer-ips"),
     "fib daddr type local meta l4proto . th dport vmap @node-ports",
     `fib daddr type local ${place} vmap @host-ips`,
     "fib daddr type local meta l4proto . th dport vmap @host-ports",
@@ -117,7 +118,7 @@ const refusalRules = (config: RuleConfig): string[] => {
     `${place} vmap @refused-ips`,
     ...clusterAddresses(config).map((range) => `${range} goto refuse`),
     ...ownPortRules(config),
-    `${place} vmap @refused-balancers`,
+    ...balancerRules(place, "refused-balancers"),
     "fib daddr type local meta l4proto . th dport vmap @refused-ports",
     ...notExternal(config),
     `${place} vmap @refused-externals`,
@@ -131,6 +132,12 @@ const clusterAddresses = ({ family, serviceCidr }: RuleConfig): string[] => [
 
 const ownPortRules = ({ ownPorts = [] }: RuleConfig): string[] =>
   ownPorts.length > 0 ? [`fib daddr type local tcp dport { ${ownPorts.join(", ")} } return`] : [];
+
+/** A balancer's address may be the machine's, and programs of the machine keep their ports. */
+const balancerRules = (place: string, map: string): string[] => [
+  `fib daddr type != local ${place} vmap @${map}`,
+  `fib daddr type local meta l4proto . th dport != @machine-ports ${place} vmap @${map}`,
+];
 
 /** Skips packets to this machine, to broadcast and multicast addresses, to other nodes, and to pods. */
 const notExternal = ({ family, clusterCidr }: RuleConfig): string[] => [
@@ -168,6 +175,13 @@ export const renderNode = (addresses: readonly string[]): Fragment => ({
   chains: new Map(),
   sets: new Map(),
   elements: addresses.map((key) => ({ set: "node-ips", key, value: "" })),
+});
+
+/** The ports of the machine's own programs. */
+export const renderMachinePorts = (ports: Iterable<string>): Fragment => ({
+  chains: new Map(),
+  sets: new Map(),
+  elements: [...ports].map((key) => ({ set: "machine-ports", key, value: "" })),
 });
 
 /** The rules of a service. */

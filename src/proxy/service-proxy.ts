@@ -14,7 +14,8 @@ import { planStaleFlows, type StaleFlow } from "./flows/conntrack.ts";
 import { type FlowClearer } from "./flows/flow-clearer.ts";
 import { type HealthPorts } from "./health.ts";
 import { hostPortFaults, type PodPorts, planHostPorts, planStaleHostFlows, renderHostPorts } from "./host-ports.ts";
-import { type RuleConfig, renderNode, renderService, tableFrame } from "./nftables.ts";
+import { MachinePorts } from "./machine-ports.ts";
+import { type RuleConfig, renderMachinePorts, renderNode, renderService, tableFrame } from "./nftables.ts";
 import { planOwnEndpoint } from "./own-endpoint.ts";
 import { parseAddresses } from "./parse-values.ts";
 import { isGroupOwner, NetworkPolicies } from "./policy/network-policies.ts";
@@ -62,6 +63,7 @@ export class ServiceProxy {
   readonly #refused = new RefusedOwners();
   readonly #policies: NetworkPolicies;
   #ownAddresses: ReadonlySet<string> = new Set();
+  readonly #machinePorts = new MachinePorts();
   readonly #nodeAddresses = new Map<string, readonly string[]>();
   /** By pod; only pods with host ports. */
   readonly #hostPorts = new Map<string, PodPorts>();
@@ -94,6 +96,7 @@ export class ServiceProxy {
   async run(health: HealthPorts, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
     this.#ownAddresses = new Set(await this.#deps.host.addresses());
+    await this.#readMachinePorts();
     await this.#watch(signal);
     while (!signal.aborted) {
       try {
@@ -255,12 +258,20 @@ export class ServiceProxy {
     this.#checkedMs = clock.now();
     const { family, tableName } = this.#config;
     this.#ownAddresses = new Set(await host.addresses());
+    await this.#readMachinePorts();
     for (const key of this.#budget.crowded) this.#touch(key, undefined);
     this.#policies.retryCrowded();
     for (const owner of this.#refused.takeDue(clock.now())) this.#put(owner);
     if (await hasTable(host, family, tableName)) return;
     log.warn("somebody else removed the rules for services", { table: tableName });
     this.#table.forget();
+  }
+
+  /** A load balancer's address may be the machine's, whose programs keep their ports. */
+  async #readMachinePorts(): Promise<void> {
+    if (!this.#machinePorts.update((await this.#deps.host.machinePorts?.()) ?? [])) return;
+    this.#table.set("machine ports", renderMachinePorts(this.#machinePorts.all));
+    for (const [key, { ports }] of this.#plans) if (ports[0]?.loadBalancerIPs.length) this.#reportFaults(key);
   }
 
   async #sync(signal: AbortSignal): Promise<void> {
@@ -345,7 +356,8 @@ export class ServiceProxy {
     const plan = this.#plans.get(owner);
     const { clusterCidr, serviceCidr } = this.#config;
     const nodes = new Set([...this.#ownAddresses, ...[...this.#nodeAddresses.values()].flat()]);
-    const taken = { nodes, clusterCidr, serviceCidr };
+    const own = { addresses: this.#ownAddresses, ports: this.#machinePorts.all };
+    const taken = { nodes, clusterCidr, serviceCidr, own };
     const faults = plan ? this.#claims.faultsOf(plan, taken) : [];
     if (complaint !== undefined) faults.push(`the kernel refuses its rules: ${complaint}`);
     this.#faults.report(resource, object, faults);

@@ -33,6 +33,8 @@ export const flags = {
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
   ...serverFlags,
+  // There is no cloud that could give services their addresses, so the nodes do.
+  controllers: { ...serverFlags.controllers, default: "*,service-lb-controller" },
 } as const;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);

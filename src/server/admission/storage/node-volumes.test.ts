@@ -84,13 +84,13 @@ test("a node makes, grows and removes the volume of a claim that was given to it
 
 for (const [what, volume, why] of [
   ["of another node", volumeOf({ on: "b" }), /not a volume of this node/],
-  ["of every node", volumeOf({ nodeAffinity: undefined }), /not a volume of this node/],
+  ["of every node", volumeOf({ nodeAffinity: {} }), /not a volume of this node/],
   [
     "for a claim of a later life",
     volumeOf({ claimRef: { namespace: "shop", name: "data", uid: "x" } }),
     /does not exist/,
   ],
-  ["for no claim", volumeOf({ claimRef: undefined }), /does not exist/],
+  ["for no claim", volumeOf({ claimRef: {} }), /does not exist/],
   ["of another class", volumeOf({ storageClassName: "other" }), /its class is not one of/],
   ["of another name", volumeOf({}, { name: "pvc-x" }), /its name must be/],
   ["that is larger", volumeOf({ capacity: { storage: "9Gi" } }), /its size is not/],
