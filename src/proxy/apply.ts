@@ -3,7 +3,7 @@ import { ownAddresses } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
 import { CommandError, eachLine, runCommand } from "#lib/process/processes.ts";
 import { errorCode } from "#lib/text/error-code.ts";
-import { type MachinePort, readMachinePorts } from "./machine-ports.ts";
+import { type MachinePort, readMachinePorts } from "./machine/machine-ports.ts";
 import { type Fragment, RuleTable, type TableFrame } from "./rule-table.ts";
 
 /** The machine that the rules are for; in tests, a network namespace. */

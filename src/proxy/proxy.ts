@@ -7,7 +7,7 @@ import { type TraceRecorder } from "#trace/recorder.ts";
 import { type Host, thisHost } from "./apply.ts";
 import { FlowClearer } from "./flows/flow-clearer.ts";
 import { HealthPorts } from "./health.ts";
-import { planKernel } from "./kernel-settings.ts";
+import { planKernel } from "./machine/kernel-settings.ts";
 import { type RuleConfig } from "./nftables.ts";
 import { type OwnEndpoint } from "./own-endpoint.ts";
 import { type TrafficGuard } from "./policy/traffic-guard.ts";

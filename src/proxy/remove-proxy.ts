@@ -1,5 +1,5 @@
 import { deleteTable, type Host, hasTable, thisHost } from "./apply.ts";
-import { restoreKernel } from "./kernel-settings.ts";
+import { restoreKernel } from "./machine/kernel-settings.ts";
 
 /** Removes everything that a proxy left in the kernel, if anything. */
 export async function removeProxy(tableName: string, host: Host = thisHost): Promise<void> {

@@ -14,7 +14,7 @@ import { planStaleFlows, type StaleFlow } from "./flows/conntrack.ts";
 import { type FlowClearer } from "./flows/flow-clearer.ts";
 import { type HealthPorts } from "./health.ts";
 import { hostPortFaults, type PodPorts, planHostPorts, planStaleHostFlows, renderHostPorts } from "./host-ports.ts";
-import { MachinePorts } from "./machine-ports.ts";
+import { MachinePorts } from "./machine/machine-ports.ts";
 import { type RuleConfig, renderMachinePorts, renderNode, renderService, tableFrame } from "./nftables.ts";
 import { planOwnEndpoint } from "./own-endpoint.ts";
 import { parseAddresses } from "./parse-values.ts";

@@ -1,5 +1,5 @@
-import { type Host } from "./apply.ts";
-import { settingSet } from "./nftables.ts";
+import { type Host } from "../apply.ts";
+import { settingSet } from "../nftables.ts";
 
 /** A kernel setting that services need, with its path below /proc/sys. */
 interface Setting {
