@@ -21,6 +21,9 @@ const secondDir = path.join(dataDir, "nodes/pair-2");
 
 let kubectl: Kubectl;
 
+/** The cluster has both IP families where the machine does. */
+const hasIPv6 = existsSync("/proc/net/if_inet6");
+
 /** A program of the machine that was there before the cluster. */
 const machineServer = createServer((socket) => socket.end("I am the machine"));
 
@@ -28,7 +31,9 @@ before(async () => {
   machineServer.listen(0, "0.0.0.0");
   await once(machineServer, "listening");
   const [port, kubeletPort] = await freePorts(2);
-  const ranges = ["--cluster-cidr", freeRange(100), "--service-cidr", freeRange(160)];
+  const seconds = hasIPv6 ? [`,fd00:${port.toString(16)}:1::/56`, `,fd00:${port.toString(16)}:2::/112`] : ["", ""];
+  const [pods, services] = [`${freeRange(100)}${seconds[0]}`, `${freeRange(160)}${seconds[1]}`];
+  const ranges = ["--cluster-cidr", pods, "--service-cidr", services];
   const nodeCidr = freeRange(30).replace("0.0/16", "7.0/24");
   const where = ["--data-dir", dataDir, "--port", `${port}`, "--kubelet-port", `${kubeletPort}`];
   const nodes = ["--nodes", "2", "--node-name", "pair", "--node-cidr", nodeCidr];
@@ -76,7 +81,7 @@ const serviceOf = (name: string) => ({
   apiVersion: "v1",
   kind: "Service",
   metadata: { name },
-  spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] },
+  spec: { selector: { app: name }, ipFamilyPolicy: "PreferDualStack", ports: [{ port: 80, targetPort: 8080 }] },
 });
 
 const balancerPort = 18_080;
@@ -161,6 +166,20 @@ suite("two nodes", () => {
     assert.equal(await fetchIn("right", "left.default.svc.cluster.local", 80), "I am left");
   });
 
+  test("pods, services and names have both IP families across nodes", { skip: !hasIPv6 }, async () => {
+    const second = (what: string, path: string) => kubectl.ok(`get ${what} -o jsonpath={${path}}`);
+    const pod = await second("pod right", ".status.podIPs[1].ip");
+    const service = await second("service right", ".spec.clusterIPs[1]");
+    const looked = ["exec", "left", "--", "nslookup", "-type=aaaa", "right.default.svc.cluster.local"];
+
+    assert.match(pod, /^fd00:/);
+    assert.equal(await fetchIn("left", pod, 8080), "I am right");
+    assert.equal(await fetchIn("right", await second("pod left", ".status.podIPs[1].ip"), 8080), "I am left");
+    assert.equal(await fetchIn("left", service, 80), "I am right");
+    assert.equal(await fetchIn("right", service, 80), "I am right");
+    assert((await kubectl.ok(looked)).includes(service));
+  });
+
   test("logs come from the node that joined", async () => {
     assert.match(await kubectl.ok("logs right"), /I am right/);
   });
@@ -172,8 +191,12 @@ suite("two nodes", () => {
       metadata: { name: "closed" },
       spec: { podSelector: { matchLabels: { app: "right" } }, policyTypes: ["Ingress"] },
     };
-    const script = `nc -w 1 ${await addressOf("right")} 8080 </dev/null && echo open || echo closed`;
-    const state = async () => (await kubectl.ok(["exec", "left", "--", "sh", "-c", script])).trim();
+    const addresses = (await kubectl.ok("get pod right -o jsonpath={.status.podIPs[*].ip}")).split(" ");
+    const script = addresses.map((one) => `nc -w 1 ${one} 8080 </dev/null && echo open || echo closed`).join("; ");
+    const state = async () => {
+      const states = (await kubectl.ok(["exec", "left", "--", "sh", "-c", script])).trim().split("\n");
+      return new Set(states).size === 1 ? states[0] : "mixed";
+    };
 
     await kubectl.ok("apply -f -", policy);
     await deadline("the policy", async () => ((await state()) === "closed" ? true : undefined));

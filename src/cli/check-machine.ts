@@ -69,13 +69,23 @@ export function rangesOfCluster({ pid, args }: RunningProcess): LocalAddress[] {
   const options = { ...rangeFlags, nodes: { type: "string", default: "1" } } as const;
   const { nodes, "node-cidr": ofNodes, ...ranges } = parseArgs({ args: args.slice(at), options, strict: false }).values;
   const all = [...Object.values(ranges), ...(nodes === "1" ? [] : [ofNodes])];
-  return all.flatMap((cidr) => (typeof cidr === "string" ? [{ link, cidr }] : []));
+  return all.flatMap((cidr) => (typeof cidr === "string" ? [{ link, cidr: cidr.split(",")[0] ?? "" }] : []));
 }
 
 /** The flags of `up` that name ranges. */
 export const rangeFlags = {
-  "cluster-cidr": { type: "string", value: "RANGE", default: "10.244.0.0/16", help: "range of pod addresses" },
-  "service-cidr": { type: "string", value: "RANGE", default: "10.96.0.0/16", help: "range of service addresses" },
+  "cluster-cidr": {
+    type: "string",
+    value: "RANGE",
+    default: "10.244.0.0/16",
+    help: "range of pod addresses; with IPv6: RANGE,RANGE",
+  },
+  "service-cidr": {
+    type: "string",
+    value: "RANGE",
+    default: "10.96.0.0/16",
+    help: "range of service addresses; with IPv6: RANGE,RANGE",
+  },
   "node-cidr": {
     type: "string",
     value: "RANGE",

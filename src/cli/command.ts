@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { type DualRange, parseCidr6, parseDualRange } from "#lib/net/dual-range.ts";
 import { parseCidr, parseIPv4 } from "#lib/net/ip.ts";
 import { closest } from "#lib/text/closest.ts";
 import { parseDuration } from "#schema/duration.ts";
@@ -110,6 +111,29 @@ export function addressRange(text: string, flag: string, { maxBits }: { maxBits:
     throw new UserError(`--${flag} must be a range of IPv4 addresses such as 10.0.0.0/16, not ${JSON.stringify(text)}`);
   }
   throw new UserError(`--${flag} must be a larger range: ${text} is smaller than a /${maxBits}`);
+}
+
+/** A range of IPv4, and one of IPv6 after a comma if the cluster has both families. */
+export function dualRange(
+  text: string,
+  flag: string,
+  { maxBits, minBits6, maxBits6 }: { maxBits: number; minBits6: number; maxBits6: number },
+): DualRange {
+  const [ipv4 = "", ...rest] = text.split(",");
+  addressRange(ipv4.trim(), flag, { maxBits });
+  try {
+    const ranges = parseDualRange(text);
+    const bits = ranges.ipv6 === undefined ? maxBits6 : parseCidr6(ranges.ipv6).bits;
+    if (bits >= minBits6 && bits <= maxBits6) return ranges;
+  } catch {
+    const example = "10.0.0.0/16,fd00:10::/56";
+    throw new UserError(
+      `--${flag} may have one IPv6 range after the IPv4 one, as in ${example}, not ${JSON.stringify(text)}`,
+    );
+  }
+  throw new UserError(
+    `--${flag} must have an IPv6 range from /${minBits6} to /${maxBits6}, not ${rest.join(",").trim()}`,
+  );
 }
 
 /** The address of a node, if it is given. */

@@ -9,6 +9,7 @@ import { ownIdentity } from "#cluster/serve-kubelet.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
 import { isAbort, isInterrupted, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
+import { parseDualRange } from "#lib/net/dual-range.ts";
 import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { raisePriority } from "#lib/process/priority.ts";
@@ -107,7 +108,7 @@ function machinesOf(values: UpValues): MachinesPlan | undefined {
   const count = Number(values.nodes);
   if (count < 2) return undefined;
   const { dataDir, "node-name": nodeName, "node-cidr": nodeCidr, "cluster-cidr": clusterCidr } = values;
-  return planMachines({ dataDir, nodeName, count, nodeCidr, clusterCidr });
+  return planMachines({ dataDir, nodeName, count, nodeCidr, clusterCidr: parseDualRange(clusterCidr).ipv4 });
 }
 
 function nodeOptions(values: UpValues, plane: ControlPlane) {
@@ -118,7 +119,7 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     dataDir: values.dataDir,
     clusterCidr: values["cluster-cidr"],
     serviceCidr: values["service-cidr"],
-    dnsAddress: serviceAddress([values["service-cidr"]], 10),
+    dnsAddress: serviceAddress(values["service-cidr"].split(","), 10),
     kubeletPort: Number(values["kubelet-port"]),
     apiPort: plane.port,
     client: plane.clientFor(nodeUser(nodeName)),

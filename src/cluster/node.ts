@@ -28,6 +28,7 @@ import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { aborted, orAborted, runTogether } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
+import { type DualRange, parseDualRange } from "#lib/net/dual-range.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { rotateLogFile } from "#lib/process/log-file.ts";
 import { isMachineStopping } from "#lib/process/machine-stopping.ts";
@@ -104,7 +105,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   const { containerd, machine, runtime } = await startRuntime(options, supervised);
   const images = imageDeps(options, { containerd, runtime });
   await ensureImages(images, signal);
-  const guard = new TrafficGuard(clock);
+  const guard = new TrafficGuard(clock, options.clusterCidr.includes(",") ? ["ip", "ip6"] : ["ip"]);
   const ownEndpoint = new OwnEndpoint(options.dnsAddress, dnsPort);
   const plugins = await openNodePlugins({ ...options, devicesChanged: () => kubelet.resourcesChanged() });
   const pods = () => kubelet.handle.pods();
@@ -325,12 +326,12 @@ async function runNetwork(options: NodeOptions, parts: NetworkParts, signal: Abo
   await noteRange(options.dataDir, options.clusterCidr);
   const { informers, nodeName, log } = options;
   const nodes = informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
-  let podCidr = await rangeOf(nodes, "", signal);
+  let podCidr = await rangesOf(nodes, "", signal);
   for (;;) {
     const moved = new AbortController();
     const until = AbortSignal.any([signal, moved.signal]);
     const network = runNetworkIn(podCidr, { ...options, ...parts }, until);
-    const next = await Promise.race([rangeOf(nodes, podCidr, signal), network.then(() => undefined)]);
+    const next = await Promise.race([rangesOf(nodes, podCidr, signal), network.then(() => undefined)]);
     if (next === undefined) return;
     log.warn("the node has a new pod range", { was: podCidr, is: next });
     moved.abort(new Error("the node has a new pod range"));
@@ -339,11 +340,12 @@ async function runNetwork(options: NodeOptions, parts: NetworkParts, signal: Abo
   }
 }
 
-/** The range of the node, once it is another one than this. */
-async function rangeOf(nodes: Informer<Node>, known: string, signal: AbortSignal): Promise<string> {
+/** The ranges of the node, of both families if it has them, once they are others than these. */
+async function rangesOf(nodes: Informer<Node>, known: string, signal: AbortSignal): Promise<string> {
   const found = Promise.withResolvers<string>();
   const stop = nodes.subscribe(({ type, object: { spec } }) => {
-    if (type === "put" && spec?.podCIDR && spec.podCIDR !== known) found.resolve(spec.podCIDR);
+    const ranges = (spec?.podCIDRs ?? []).join(",");
+    if (type === "put" && ranges && ranges !== known) found.resolve(ranges);
   });
   try {
     return await orAborted(found.promise, signal);
@@ -352,21 +354,33 @@ async function rangeOf(nodes: Informer<Node>, known: string, signal: AbortSignal
   }
 }
 
-async function runNetworkIn(podCidr: string, options: NodeOptions & NetworkParts, signal: AbortSignal): Promise<void> {
+async function runNetworkIn(podCidrs: string, options: NodeOptions & NetworkParts, signal: AbortSignal): Promise<void> {
   const { bridge, network, table, tunnel: tunnelName } = nodeNames(options.dataDir);
   const { cniConfDir, cniDataDir } = containerdPaths(options.dataDir);
-  const addresses = { podCidrs: [podCidr], mtu: 0, dataDir: cniDataDir };
+  const addresses = { podCidrs: podCidrs.split(","), mtu: 0, dataDir: cniDataDir };
   await writeCniConfig(cniConfDir, { name: network, bridge, ...addresses });
-  options.progress(`the pod network is ${podCidr}`);
-  const { clusterCidr, serviceCidr, client, nodeName, clock, log, kubeletPort, apiPort } = options;
+  options.progress(`the pod network is ${podCidrs}`);
+  const { client, nodeName, clock, log, kubeletPort, apiPort } = options;
+  const [pods, cluster, services] = [podCidrs, options.clusterCidr, options.serviceCidr].map(parseDualRange);
   const ingressPorts = options.ingress ? [options.ingress.httpPort, options.ingress.httpsPort] : [];
   await using events = createEventRecorder(client, { component: "kube-proxy", host: nodeName, clock, log });
   const ownPorts = [...(apiPort ? [apiPort] : []), kubeletPort, ...ingressPorts];
-  const ranges = { podCidr, clusterCidr, serviceCidr, ownPorts };
+  const ranges = rangesOfFamily("ipv4", { pods, cluster, services });
+  const second = pods?.ipv6 && cluster?.ipv6 ? rangesOfFamily("ipv6", { pods, cluster, services }) : undefined;
+  const both = { podCidr6: second?.podCidr, clusterCidr6: second?.clusterCidr };
   const [address = ""] = options.machine.addresses;
   const base = { ...options, ...ranges, informers: options.networkInformers };
+  const rules = { events, tableName: table, masqueradeOutgoing: true, ownPorts, second };
   await runTogether(signal, [
-    (ended) => runProxy({ ...base, events, tableName: table, masqueradeOutgoing: true }, ended),
-    (ended) => runRoutes({ ...base, address, tunnelName }, ended),
+    (ended) => runProxy({ ...base, ...rules }, ended),
+    (ended) => runRoutes({ ...base, ...both, address, tunnelName }, ended),
   ]);
 }
+
+type Ranges = Readonly<Record<"pods" | "cluster" | "services", DualRange | undefined>>;
+
+const rangesOfFamily = (family: keyof DualRange, { pods, cluster, services }: Ranges) => ({
+  podCidr: pods?.[family] ?? "",
+  clusterCidr: cluster?.[family] ?? "",
+  serviceCidr: services?.[family],
+});

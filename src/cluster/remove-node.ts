@@ -4,6 +4,7 @@ import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { removePodNetwork } from "#kubelet/network/cni.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { mountsUnder, unmountUnder } from "#lib/fs/mounts.ts";
+import { parseDualRange } from "#lib/net/dual-range.ts";
 import { type Log } from "#lib/process/log.ts";
 import { removeProxy } from "#proxy/remove-proxy.ts";
 import { removeRoutes } from "#routes/apply-routes.ts";
@@ -17,8 +18,10 @@ export const noteRange = (dataDir: string, clusterCidr: string): Promise<void> =
   writeFile(rangeFile(dataDir), `${clusterCidr}\n`);
 
 async function removeRoutesOf(dataDir: string): Promise<void> {
-  const clusterCidr = (await readFile(rangeFile(dataDir), "utf8").catch(() => "")).trim();
-  if (clusterCidr) await removeRoutes({ clusterCidr, tunnelName: nodeNames(dataDir).tunnel });
+  const noted = (await readFile(rangeFile(dataDir), "utf8").catch(() => "")).trim();
+  if (!noted) return;
+  const { ipv4: clusterCidr, ipv6: clusterCidr6 } = parseDualRange(noted);
+  await removeRoutes({ clusterCidr, clusterCidr6, tunnelName: nodeNames(dataDir).tunnel });
 }
 
 /** Removes everything that a node has on the machine: containers, containerd, mounts, bridge, rules and cgroups. */

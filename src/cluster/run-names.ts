@@ -47,8 +47,8 @@ export async function runNames(
       clusterDomain,
       upstreams,
       clusterIP,
-      cidrs: [clusterCidr, serviceCidr],
-      podCidrs: [clusterCidr],
+      cidrs: [...clusterCidr.split(","), ...serviceCidr.split(",")],
+      podCidrs: clusterCidr.split(","),
       async onListening(at) {
         if (dnsClient) await ensureDnsService(dnsClient, { ...at, clusterIP, nodeName });
         ownEndpoint.server = at;

@@ -8,6 +8,7 @@ import { serviceNameLabel } from "#api/well-known.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { inSlices, type Steps } from "#lib/async/turns.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { isOwnIngress } from "./ingress-class.ts";
 import { openSecret, tlsSecrets } from "./open-secret.ts";
@@ -213,7 +214,7 @@ function isNew(change: Change<Ingress>): boolean {
   return (
     now.generation !== before.generation ||
     now.deletionTimestamp !== before.deletionTimestamp ||
-    now.annotations !== before.annotations
+    !equal(now.annotations, before.annotations)
   );
 }
 

@@ -11,7 +11,7 @@ import { planKernel } from "./machine/kernel-settings.ts";
 import { type RuleConfig } from "./nftables.ts";
 import { type OwnEndpoint } from "./own-endpoint.ts";
 import { type TrafficGuard } from "./policy/traffic-guard.ts";
-import { ServiceProxy } from "./service-proxy.ts";
+import { type OwnDeps, ServiceProxy } from "./service-proxy.ts";
 
 type Ranges = Pick<RuleConfig, "tableName" | "podCidr" | "clusterCidr" | "serviceCidr" | "ownPorts">;
 
@@ -21,6 +21,8 @@ export interface ProxyDeps extends Ranges {
   readonly clock: Clock;
   readonly log: Log;
   readonly masqueradeOutgoing?: boolean;
+  /** The ranges of IPv6, if the cluster has both families. */
+  readonly second?: Pick<Ranges, "podCidr" | "clusterCidr" | "serviceCidr"> | undefined;
   /** Records that a service leads to its pods. */
   readonly recorder?: TraceRecorder;
   /** Tells users which parts of their services and pods are ignored. */
@@ -40,18 +42,34 @@ export interface ProxyDeps extends Ranges {
 
 /**
  * Keeps the kernel's rules in line with Services, EndpointSlices, NetworkPolicies and the host ports of this node's pods,
- * until the signal.
+ * until the signal. With `second`, there are also rules for IPv6.
  * The rules stay after that, so traffic continues; `removeProxy` removes them. `clusterCidr` decides the family.
  */
 export async function runProxy(deps: ProxyDeps, signal: AbortSignal): Promise<void> {
   const host = deps.host ?? thisHost;
+  const { second } = deps;
+  const isIPv4 = !deps.clusterCidr.includes(":");
+  const kernel = isIPv4 ? await planKernel(host, { hasIPv6: second !== undefined }) : undefined;
+  const { bridgeIsFiltered = false, bridgeIsFiltered6 = false, changed: changedSettings = [] } = kernel ?? {};
+  const turnOn = async () => await kernel?.turnOn();
+  const first = { ...deps, host, bridgeIsFiltered, changedSettings, turnOn };
+  const { recorder: _, ownEndpoint: __, onApplied: ___, onFlowsCleared: ____, ...further } = deps;
+  const others = { ...further, ...second, host, bridgeIsFiltered: bridgeIsFiltered6, changedSettings: [], turnOn };
+  await runTogether(signal, [
+    (ended) => runFamily(first, ended),
+    ...(second ? [(ended: AbortSignal) => runFamily(others, ended)] : []),
+  ]);
+}
+
+type FamilyDeps = Omit<OwnDeps, "flows"> & Pick<RuleConfig, "bridgeIsFiltered" | "changedSettings">;
+
+/** The rules of one IP family, which are a table of their own. */
+async function runFamily(deps: FamilyDeps, signal: AbortSignal): Promise<void> {
+  const { host, log } = deps;
   const family = deps.clusterCidr.includes(":") ? "ip6" : "ip";
-  const kernel = family === "ip" ? await planKernel(host) : undefined;
-  const { bridgeIsFiltered = false, changed: changedSettings = [] } = kernel ?? {};
-  const flows = new FlowClearer({ host, family, log: deps.log, onCleared: () => deps.onFlowsCleared?.() });
-  const config = { ...deps, family, bridgeIsFiltered, changedSettings } as const;
-  const proxy = new ServiceProxy({ ...deps, host, flows, turnOn: async () => await kernel?.turnOn() }, config);
-  await using health = new HealthPorts(deps.healthAddress ?? "", deps.log);
+  const flows = new FlowClearer({ host, family, log, onCleared: () => deps.onFlowsCleared?.() });
+  const proxy = new ServiceProxy({ ...deps, flows }, { ...deps, family });
+  await using health = new HealthPorts(deps.healthAddress ?? "", log);
   try {
     await runTogether(signal, [(ended) => flows.run(ended), (ended) => proxy.run(health, ended)]);
   } catch (error) {
@@ -60,5 +78,5 @@ export async function runProxy(deps: ProxyDeps, signal: AbortSignal): Promise<vo
     proxy.stop();
   }
   // The rules stay, and must not lead to a server that ends with this process.
-  await proxy.leave().catch((error: unknown) => deps.log.warn("a rule leads to a server that has ended", { error }));
+  await proxy.leave().catch((error: unknown) => log.warn("a rule leads to a server that has ended", { error }));
 }

@@ -99,7 +99,10 @@ export function planService(
   const ports = (spec.ports ?? []).flatMap(
     (port) => planPort({ service, port, clusterIPs, outside }, places, node) ?? [],
   );
-  return { ...head, ports, health: planHealth(service, ports), size, faults: faultsOf(service) };
+  // The rules of each family are somebody else's, and one of them answers for the service.
+  const isFirst = (spec.ipFamilies?.[0] ?? node.family) === node.family;
+  const health = isFirst ? planHealth(service, ports) : undefined;
+  return { ...head, ports, health, size, faults: isFirst ? faultsOf(service) : [] };
 }
 
 /** The endpoints of a slice, with its ports by name and protocol. */

@@ -285,7 +285,7 @@ export class ServiceProxy {
       throw error;
     }
     for (const resolve of applied) resolve();
-    this.#deps.guard?.answerBy((pod, addresses) => this.#restrict(pod, addresses));
+    this.#deps.guard?.answerBy(this.#config.family, (pod, addresses) => this.#restrict(pod, addresses));
     this.#deps.onApplied?.();
   }
 

@@ -6,17 +6,17 @@ import { type RoutePlan } from "./plan-routes.ts";
 const nothing: KernelState = { routes: [], forwards: [], neighbours: [], tunnel: undefined };
 const near = { to: "10.244.1.0/24", via: "192.168.0.2", link: "eth0" };
 const far = { to: "10.244.2.0/24", via: "10.244.2.0", link: "tunnel" };
-const farEnd = { node: "172.16.0.9", mac: "0a:58:ac:10:00:09", gateway: "10.244.2.0" };
+const farEnd = { node: "172.16.0.9", mac: "0a:58:ac:10:00:09", gateways: ["10.244.2.0"] };
 const tunnel = {
   ...{ name: "tunnel", vni: 7, local: "192.168.0.1", mac: "0a:58:c0:a8:00:01" },
-  ...{ address: "10.244.0.0", mtu: 1450, peers: [farEnd] },
+  ...{ addresses: ["10.244.0.0"], mtu: 1450, peers: [farEnd] },
 };
 const whole: RoutePlan = { routes: [near, far], tunnel };
 const settled: KernelState = {
   routes: [near, far],
   forwards: [farEnd],
-  neighbours: [farEnd],
-  tunnel: { ...tunnel, addresses: ["10.244.0.0"], isUp: true },
+  neighbours: [{ mac: farEnd.mac, gateway: "10.244.2.0" }],
+  tunnel: { ...tunnel, isUp: true },
 };
 const texts = (plan: RoutePlan, state: KernelState) => planCalls(plan, state, "tunnel").map((call) => call.join(" "));
 
@@ -68,5 +68,21 @@ test("planCalls() follows a node that has moved", () => {
     "bridge fdb del 0a:58:ac:10:00:09 dev tunnel dst 172.16.0.9",
     "bridge fdb append 0a:58:ac:10:00:08 dev tunnel dst 172.16.0.8",
     "ip neigh replace 10.244.2.0 lladdr 0a:58:ac:10:00:08 dev tunnel nud permanent",
+  ]);
+});
+
+test("planCalls() leads IPv6 through the tunnel, also to a neighbour", () => {
+  const second = { to: "fd00:244:0:1::/64", via: "fd00:244:0:1::", link: "tunnel" };
+  const end = { node: "192.168.0.2", mac: "0a:58:c0:a8:00:02", gateways: ["fd00:244:0:1::"] };
+  const both = { ...tunnel, addresses: ["10.244.0.0", "fd00:244::"], peers: [end] };
+  const calls = texts({ routes: [near, second], tunnel: both }, nothing);
+  assert.deepEqual(calls.slice(1), [
+    "ip address replace 10.244.0.0/32 dev tunnel",
+    "ip address replace fd00:244::/128 dev tunnel",
+    "ip link set tunnel up",
+    "bridge fdb append 0a:58:c0:a8:00:02 dev tunnel dst 192.168.0.2",
+    "ip neigh replace fd00:244:0:1:: lladdr 0a:58:c0:a8:00:02 dev tunnel nud permanent",
+    "ip route replace 10.244.1.0/24 via 192.168.0.2 dev eth0 proto 151",
+    "ip -6 route replace fd00:244:0:1::/64 via fd00:244:0:1:: dev tunnel proto 151 onlink",
   ]);
 });

@@ -1,3 +1,4 @@
+import { parseCidr6 } from "#lib/net/dual-range.ts";
 import { parseCidr } from "#lib/net/ip.ts";
 import { runCommand } from "#lib/process/processes.ts";
 import { type Link, type Route, type RoutePlan, type Tunnel } from "./plan-routes.ts";
@@ -30,7 +31,7 @@ export function planCalls(plan: RoutePlan, state: KernelState, tunnelName: strin
   const calls: Call[] = [];
   const isWanted = (route: Route) => plan.routes.some((one) => one.to === route.to);
   for (const { to, via } of state.routes.filter((route) => !isWanted(route))) {
-    calls.push(["ip", "route", "del", to, "via", via, "proto", protocol]);
+    calls.push(["ip", ...familyOf(to), "route", "del", to, "via", via, "proto", protocol]);
   }
   if (plan.tunnel) calls.push(...tunnelCalls(plan.tunnel, state));
   else if (state.tunnel) calls.push(["ip", "link", "del", tunnelName]);
@@ -39,10 +40,13 @@ export function planCalls(plan: RoutePlan, state: KernelState, tunnelName: strin
     if (state.routes.some((one) => one.to === to && one.via === via && one.link === link)) continue;
     // The first address of the other's range is no neighbour by any address of ours.
     const how = link === tunnelName ? ["onlink"] : [];
-    calls.push(["ip", "route", "replace", to, "via", via, "dev", link, "proto", protocol, ...how]);
+    calls.push(["ip", ...familyOf(to), "route", "replace", to, "via", via, "dev", link, "proto", protocol, ...how]);
   }
   return calls;
 }
+
+const familyOf = (address: string): readonly string[] => (address.includes(":") ? ["-6"] : []);
+const alone = (address: string): string => `${address}/${address.includes(":") ? 128 : 32}`;
 
 function tunnelCalls(tunnel: Tunnel, state: KernelState): Call[] {
   const { name } = tunnel;
@@ -54,20 +58,21 @@ function tunnelCalls(tunnel: Tunnel, state: KernelState): Call[] {
   }
   const calls: Call[] = [];
   if (mtu !== tunnel.mtu) calls.push(["ip", "link", "set", name, "mtu", `${tunnel.mtu}`]);
-  for (const old of addresses.filter((one) => one !== tunnel.address)) {
-    calls.push(["ip", "address", "del", `${old}/32`, "dev", name]);
+  for (const old of addresses.filter((one) => !tunnel.addresses.includes(one))) {
+    calls.push(["ip", "address", "del", alone(old), "dev", name]);
   }
-  if (!addresses.includes(tunnel.address))
-    calls.push(["ip", "address", "replace", `${tunnel.address}/32`, "dev", name]);
+  for (const address of tunnel.addresses) if (!addresses.includes(address)) calls.push(addressCall(name, address));
   if (!isUp) calls.push(["ip", "link", "set", name, "up"]);
   return [...calls, ...peerCalls(tunnel, state)];
 }
 
-function newTunnelCalls({ name, vni, local, mac, address, mtu }: Tunnel): Call[] {
+const addressCall = (name: string, address: string): Call => ["ip", "address", "replace", alone(address), "dev", name];
+
+function newTunnelCalls({ name, vni, local, mac, addresses, mtu }: Tunnel): Call[] {
   const how = ["id", `${vni}`, "local", local, "dstport", port, "nolearning"];
   return [
     ["ip", "link", "add", name, "address", mac, "mtu", `${mtu}`, "type", "vxlan", ...how],
-    ["ip", "address", "replace", `${address}/32`, "dev", name],
+    ...addresses.map((address) => addressCall(name, address)),
     ["ip", "link", "set", name, "up"],
   ];
 }
@@ -79,45 +84,58 @@ function peerCalls({ name, peers }: Tunnel, state: Pick<KernelState, "forwards" 
     calls.push(["bridge", "fdb", "del", known, "dev", name, "dst", node]);
   }
   for (const { gateway } of state.neighbours) {
-    if (!peers.some((peer) => peer.gateway === gateway)) calls.push(["ip", "neigh", "del", gateway, "dev", name]);
+    if (!peers.some((peer) => peer.gateways.includes(gateway)))
+      calls.push(["ip", "neigh", "del", gateway, "dev", name]);
   }
   for (const peer of peers) {
-    const { node, gateway } = peer;
+    const { node, gateways } = peer;
     if (!state.forwards.some((one) => one.mac === peer.mac && one.node === node))
       calls.push(["bridge", "fdb", "append", peer.mac, "dev", name, "dst", node]);
-    if (!state.neighbours.some((one) => one.mac === peer.mac && one.gateway === gateway))
-      calls.push(["ip", "neigh", "replace", gateway, "lladdr", peer.mac, "dev", name, "nud", "permanent"]);
+    for (const gateway of gateways) {
+      if (!state.neighbours.some((one) => one.mac === peer.mac && one.gateway === gateway))
+        calls.push(["ip", "neigh", "replace", gateway, "lladdr", peer.mac, "dev", name, "nud", "permanent"]);
+    }
   }
   return calls;
 }
 
+/** Whose routes these are. */
+export interface RoutesPlace {
+  readonly clusterCidr: string;
+  readonly clusterCidr6?: string | undefined;
+  readonly tunnelName: string;
+}
+
 /** Brings the kernel in line with the plan. Returns how many calls that took. */
-export async function applyRoutes(
-  plan: RoutePlan,
-  { clusterCidr, tunnelName }: { readonly clusterCidr: string; readonly tunnelName: string },
-): Promise<number> {
-  const calls = planCalls(plan, await readKernel(clusterCidr, tunnelName), tunnelName);
+export async function applyRoutes(plan: RoutePlan, { tunnelName, ...ranges }: RoutesPlace): Promise<number> {
+  const calls = planCalls(plan, await readKernel(ranges, tunnelName), tunnelName);
   for (const [program, ...args] of calls) await runCommand(program, args);
   return calls.length;
 }
 
 /** Removes our routes to the cluster's pods, and the tunnel. */
-export async function removeRoutes(at: { readonly clusterCidr: string; readonly tunnelName: string }): Promise<void> {
+export async function removeRoutes(at: RoutesPlace): Promise<void> {
   await applyRoutes({ routes: [], tunnel: undefined }, at);
 }
 
 /** Several clusters may share a machine, so only routes into this one's range are ours. */
-export async function readKernel(clusterCidr: string, tunnelName: string): Promise<KernelState> {
-  const cluster = parseCidr(clusterCidr);
-  const found = await json<{ dst: string; gateway?: string; dev: string }>("ip", ["route", "show", "proto", protocol]);
+export async function readKernel(
+  { clusterCidr, clusterCidr6 }: Omit<RoutesPlace, "tunnelName">,
+  tunnelName: string,
+): Promise<KernelState> {
+  const [cluster, cluster6] = [parseCidr(clusterCidr), clusterCidr6 ? parseCidr6(clusterCidr6) : undefined];
+  const show = (...family: string[]) =>
+    json<{ dst: string; gateway?: string; dev: string }>("ip", [...family, "route", "show", "proto", protocol]);
+  const found = [...(await show()), ...(cluster6 ? await show("-6") : [])];
+  const isOurs = (dst: string): boolean => cluster.contains(dst) || (cluster6?.contains(dst) ?? false);
   const routes = found
-    .filter(({ dst, gateway }) => gateway && cluster.contains(dst.split("/")[0] ?? ""))
-    .map(({ dst, gateway = "", dev }) => ({ to: dst.includes("/") ? dst : `${dst}/32`, via: gateway, link: dev }));
+    .filter(({ dst, gateway }) => gateway && isOurs(dst.split("/")[0] ?? ""))
+    .map(({ dst, gateway = "", dev }) => ({ to: dst.includes("/") ? dst : alone(dst), via: gateway, link: dev }));
   const tunnel = await readTunnel(tunnelName);
   if (!tunnel) return { routes, forwards: [], neighbours: [], tunnel };
   const [forwards, neighbours] = await Promise.all([
     json<{ mac: string; dst?: string }>("bridge", ["fdb", "show", "dev", tunnelName]),
-    json<{ dst: string; lladdr?: string }>("ip", ["-4", "neigh", "show", "dev", tunnelName, "nud", "permanent"]),
+    json<{ dst: string; lladdr?: string }>("ip", ["neigh", "show", "dev", tunnelName, "nud", "permanent"]),
   ]);
   return {
     routes,
@@ -138,14 +156,19 @@ async function readTunnel(name: string): Promise<KernelTunnel | undefined> {
   const link = found.find(({ ifname }) => ifname === name);
   if (!link) return undefined;
   const { id: vni = 0, local = "" } = link.linkinfo?.info_data ?? {};
-  const addresses = (link.addr_info ?? []).filter(({ family }) => family === "inet").map((one) => one.local);
+  const addresses = (link.addr_info ?? []).filter(({ scope }) => scope !== "link").map((one) => one.local);
   return { vni, local, mac: link.address, mtu: link.mtu, addresses, isUp: link.flags.includes("UP") };
 }
 
 interface FoundLink {
   readonly ifname: string;
   readonly mtu: number;
-  readonly addr_info?: readonly { readonly family: string; readonly local: string; readonly prefixlen: number }[];
+  readonly addr_info?: readonly {
+    readonly family: string;
+    readonly local: string;
+    readonly prefixlen: number;
+    readonly scope?: string;
+  }[];
 }
 
 /** The links of this machine with IPv4 addresses. */

@@ -42,9 +42,9 @@ test("planRoutes() reaches a node behind a router through the tunnel, whose othe
   );
 
   assert.deepEqual(routes, [{ to: "10.244.1.0/24", via: "10.244.1.0", link: "tunnel" }]);
-  assert.deepEqual(tunnel?.peers, [{ node: "172.16.0.9", mac: "0a:58:ac:10:00:09", gateway: "10.244.1.0" }]);
+  assert.deepEqual(tunnel?.peers, [{ node: "172.16.0.9", mac: "0a:58:ac:10:00:09", gateways: ["10.244.1.0"] }]);
   assert.equal(back.tunnel?.mac, "0a:58:ac:10:00:09");
-  assert.equal(back.tunnel.address, "10.244.1.0");
+  assert.deepEqual(back.tunnel.addresses, ["10.244.1.0"]);
   assert.equal(back.tunnel.vni, tunnel.vni);
   assert.deepEqual([tunnel.mtu, back.tunnel.mtu], [8950, 1450]);
 });
@@ -74,3 +74,31 @@ for (const [what, hostile] of Object.entries(refused)) {
     assert.deepEqual(routes, [{ to: "10.244.7.0/24", via: "192.168.0.3", link: "eth0" }]);
   });
 }
+
+test("planRoutes() leads IPv6 through the tunnel to nodes whose second range is theirs", () => {
+  const both = { podCidr6: "fd00:244::/64", clusterCidr6: "fd00:244::/56" };
+  const second = (name: string, n: number, podCidr6: string) => ({
+    ...peer(name, `192.168.0.${n}`, `10.244.${n}.0/24`),
+    podCidr6,
+  });
+  const { routes, tunnel } = planRoutes(
+    input(
+      [
+        second("b", 2, "fd00:244:0:2::/64"),
+        second("c", 3, "fd00:244:0:2:8000::/65"),
+        second("d", 4, "fd00:244::/64"),
+        second("e", 5, "::/0"),
+        second("f", 6, "fd00:244:0:6::/64 dev lo"),
+      ],
+      both,
+    ),
+  );
+
+  assert.deepEqual(
+    routes.filter(({ to }) => to.includes(":")),
+    [{ to: "fd00:244:0:2::/64", via: "fd00:244:0:2::", link: "tunnel" }],
+  );
+  assert.equal(routes.length, 6);
+  assert.deepEqual(tunnel?.peers, [{ node: "192.168.0.2", mac: "0a:58:c0:a8:00:02", gateways: ["fd00:244:0:2::"] }]);
+  assert.deepEqual(tunnel.addresses, ["10.244.0.0", "fd00:244::"]);
+});

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { type Cidr6, formatIPv6, parseCidr6 } from "#lib/net/dual-range.ts";
 import { formatIPv4, parseCidr, parseIPv4 } from "#lib/net/ip.ts";
 
 /** Another node, as its Node object describes it. None of it is checked. */
@@ -6,6 +7,8 @@ export interface Peer {
   readonly name: string;
   readonly address: string;
   readonly podCidr: string;
+  /** Its second range, of IPv6; "" if it has none. */
+  readonly podCidr6?: string | undefined;
   /** Orders nodes that claim the same range: the oldest has it. */
   readonly createdAt: string;
 }
@@ -21,6 +24,9 @@ export interface RouteInput {
   readonly address: string;
   readonly podCidr: string;
   readonly clusterCidr: string;
+  /** The ranges of IPv6, if the cluster has both families. */
+  readonly podCidr6?: string | undefined;
+  readonly clusterCidr6?: string | undefined;
   /** The name of the tunnel, if there is one. */
   readonly tunnelName: string;
   readonly links: readonly Link[];
@@ -38,8 +44,8 @@ export interface TunnelPeer {
   /** The node's own address, to which packets are sent. */
   readonly node: string;
   readonly mac: string;
-  /** The address of its end of the tunnel: the first one of its pod range, which no pod gets. */
-  readonly gateway: string;
+  /** The addresses of its end of the tunnel: the first of each of its pod ranges, which no pod gets. */
+  readonly gateways: readonly string[];
 }
 
 export interface Tunnel {
@@ -47,7 +53,7 @@ export interface Tunnel {
   readonly vni: number;
   readonly local: string;
   readonly mac: string;
-  readonly address: string;
+  readonly addresses: readonly string[];
   /** The largest packet that fits: one of the link, without the headers around it. */
   readonly mtu: number;
   readonly peers: readonly TunnelPeer[];
@@ -64,20 +70,23 @@ export interface RoutePlan {
  * through a VXLAN tunnel, for which every node derives the other's settings from its Node object. A node whose range is not in
  * the cluster's, or is ours or an older node's, gets no route: it could take over the traffic of others. Nor does a second node
  * on this machine: the kernel has a route to its bridge, which ours would replace.
+ * Packets of IPv6 always take the tunnel, because a node need not have an address of that family.
  */
 export function planRoutes(input: RouteInput): RoutePlan {
   const { tunnelName } = input;
   const own = input.links.filter(({ cidr }) => cidr.startsWith(`${input.address}/`));
   const routes: Route[] = [];
   const peers: TunnelPeer[] = [];
-  for (const { address, podCidr } of acceptedPeers(input)) {
+  const accepted = acceptedPeers(input);
+  const seconds = acceptedSeconds(input, accepted);
+  for (const { name, address, podCidr } of accepted) {
     const link = linkTo(address, own);
     if (link) routes.push({ to: podCidr, via: address, link: link.name });
-    else {
-      const gateway = firstAddress(podCidr);
-      peers.push({ node: address, mac: macOf(address), gateway });
-      routes.push({ to: podCidr, via: gateway, link: tunnelName });
-    }
+    const second = seconds.get(name);
+    const gateways = [...(link ? [] : [firstAddress(podCidr)]), ...(second ? [formatIPv6(second.base)] : [])];
+    if (!link) routes.push({ to: podCidr, via: firstAddress(podCidr), link: tunnelName });
+    if (second) routes.push({ to: second.text, via: formatIPv6(second.base), link: tunnelName });
+    if (gateways.length > 0) peers.push({ node: address, mac: macOf(address), gateways });
   }
   return { routes, tunnel: peers.length > 0 ? tunnelOf(input, own, peers) : undefined };
 }
@@ -87,7 +96,7 @@ const usualMtu = 1500;
 const headerBytes = 50;
 
 function tunnelOf(
-  { address, podCidr, clusterCidr, tunnelName }: RouteInput,
+  { address, podCidr, podCidr6, clusterCidr, tunnelName }: RouteInput,
   own: readonly Link[],
   peers: readonly TunnelPeer[],
 ): Tunnel {
@@ -96,7 +105,7 @@ function tunnelOf(
     vni: vniOf(clusterCidr),
     local: address,
     mac: macOf(address),
-    address: firstAddress(podCidr),
+    addresses: [firstAddress(podCidr), ...(podCidr6 ? [formatIPv6(parseCidr6(podCidr6).base)] : [])],
     mtu: (own[0]?.mtu ?? usualMtu) - headerBytes,
     peers,
   };
@@ -117,6 +126,30 @@ function acceptedPeers({ address: own, podCidr, clusterCidr, links, peers }: Rou
     accepted.push({ ...peer, podCidr: `${formatIPv4(range.base)}/${range.bits}` });
   }
   return accepted;
+}
+
+/** The second ranges of accepted peers, by name, under the same conditions. */
+function acceptedSeconds({ podCidr6, clusterCidr6 }: RouteInput, peers: readonly Peer[]): Map<string, Cidr6> {
+  const accepted = new Map<string, Cidr6>();
+  if (!podCidr6 || !clusterCidr6) return accepted;
+  const cluster = parseCidr6(clusterCidr6);
+  const taken = [parseCidr6(podCidr6)];
+  for (const { name, podCidr6: text } of peers) {
+    const range = text ? rangeOf6(text) : undefined;
+    if (!range || range.bits < cluster.bits || !range.overlaps(cluster)) continue;
+    if (taken.some((other) => other.overlaps(range))) continue;
+    taken.push(range);
+    accepted.set(name, range);
+  }
+  return accepted;
+}
+
+function rangeOf6(text: string): Cidr6 | undefined {
+  try {
+    return parseCidr6(text);
+  } catch {
+    return undefined; // Not a range of IPv6 addresses.
+  }
 }
 
 const byAge = (a: Peer, b: Peer): number => (ageOf(a) < ageOf(b) ? -1 : 1);

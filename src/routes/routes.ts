@@ -1,8 +1,10 @@
 import { Node } from "#api/core/node.ts";
+import { Backoff } from "#lib/async/backoff.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { withDeadline } from "#lib/async/deadline.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { type Log } from "#lib/process/log.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { applyRoutes, readLinks } from "./apply-routes.ts";
 import { type Peer, planRoutes } from "./plan-routes.ts";
@@ -13,6 +15,9 @@ export interface RoutesDeps {
   readonly address: string;
   readonly podCidr: string;
   readonly clusterCidr: string;
+  /** The ranges of IPv6, if the cluster has both families. */
+  readonly podCidr6?: string | undefined;
+  readonly clusterCidr6?: string | undefined;
   readonly tunnelName: string;
   readonly informers: Informers;
   readonly clock: Clock;
@@ -21,7 +26,7 @@ export interface RoutesDeps {
 
 /** Others may remove routes, and links come and go without an event. */
 const checkMs = 30_000;
-const retryMs = 1_000;
+const retries = { baseMs: 1_000, maxMs: checkMs };
 
 /** Keeps the routes to the pods of the other nodes, until the signal. They stay after that, so traffic continues. */
 export async function runRoutes(deps: RoutesDeps, signal: AbortSignal): Promise<void> {
@@ -37,6 +42,8 @@ export async function runRoutes(deps: RoutesDeps, signal: AbortSignal): Promise<
     else places.set(object.metadata.name, place);
     changed.give();
   });
+  const backoff = new Backoff(retries);
+  let complaint = "";
   try {
     while (!signal.aborted) {
       let pauseMs = checkMs;
@@ -48,10 +55,15 @@ export async function runRoutes(deps: RoutesDeps, signal: AbortSignal): Promise<
           peers: peers.filter(({ name }) => name !== deps.nodeName),
         });
         const calls = await applyRoutes(plan, deps);
+        backoff.reset();
+        complaint = "";
         if (calls > 0) log.info("routes to pods changed", { routes: plan.routes.length, tunnel: Boolean(plan.tunnel) });
       } catch (error) {
-        log.error("routes to the pods of other nodes could not be set", { error });
-        pauseMs = retryMs;
+        // A lasting fault, such as a kernel without VXLAN, is told once.
+        const message = messageOf(error);
+        if (message !== complaint) log.error("routes to the pods of other nodes could not be set", { error });
+        complaint = message;
+        pauseMs = backoff.nextMs();
       }
       await withDeadline(pauseMs, { clock, signal }, () => changed.taken());
     }
@@ -65,6 +77,7 @@ function peerOf({ metadata, spec, status }: Node): Peer {
     name: metadata.name,
     address: status?.addresses?.find(({ type }) => type === "InternalIP")?.address ?? "",
     podCidr: spec?.podCIDR ?? "",
+    podCidr6: spec?.podCIDRs?.find((cidr) => cidr.includes(":")) ?? "",
     createdAt: metadata.creationTimestamp ?? "",
   };
 }

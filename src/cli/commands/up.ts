@@ -3,8 +3,18 @@ import { hostname } from "node:os";
 import path from "node:path";
 import { nodeNames } from "#cluster/node-names.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
+import { type DualRange, parseCidr6, parseDualRange } from "#lib/net/dual-range.ts";
+import { parseCidr } from "#lib/net/ip.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
-import { addressRange, checkNodeIp, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import {
+  addressRange,
+  checkNodeIp,
+  dualRange,
+  parseFlags,
+  refuseArguments,
+  UserError,
+  wholeNumber,
+} from "../command.ts";
 import { type IngressValues, ingressFlags, ingressPorts } from "../flags/ingress-flags.ts";
 import { checkKubeletConfig, kubeletFlags } from "../flags/kubelet-flags.ts";
 import { serverFlags, serverOptions } from "../flags/server-flags.ts";
@@ -84,11 +94,23 @@ function checkFlags(values: Needs & IngressValues): void {
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
   ingressPorts(values);
   // DNS gets the tenth address of the service range, and a node's pods get a /24.
-  addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
-  addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
+  const services = dualRange(values["service-cidr"], "service-cidr", { maxBits: 28, minBits6: 64, maxBits6: 124 });
+  const pods = dualRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24, minBits6: 8, maxBits6: 64 });
+  checkFamilies(pods, services);
   addressRange(values["node-cidr"], "node-cidr", { maxBits: 28 });
   wholeNumber(values.nodes, "nodes", { min: 1, max: maxNodes });
   checkNodeIp(values["node-ip"]);
+}
+
+/** Pods and services have the same families, and every node that has a /24 also has a /64. */
+function checkFamilies(pods: DualRange, services: DualRange): void {
+  if ((pods.ipv6 === undefined) !== (services.ipv6 === undefined)) {
+    throw new UserError("give both --cluster-cidr and --service-cidr an IPv6 range, or neither");
+  }
+  const needed = 64 - (24 - parseCidr(pods.ipv4).bits);
+  if (pods.ipv6 && parseCidr6(pods.ipv6).bits > needed) {
+    throw new UserError(`--cluster-cidr must have a larger IPv6 range: a /${needed} for the nodes of ${pods.ipv4}`);
+  }
 }
 
 /** A node-cidr of 16 addresses has room for these, besides the first node and both ends of the range. */
@@ -142,7 +164,7 @@ function needsOf(values: Needs & IngressValues, dataDir: string) {
   const { bridge, nodeBridge } = nodeNames(dataDir);
   return {
     ports: (["port", "kubelet-port", ...ingress] as const).map((flag) => ({ flag, port: Number(values[flag]) })),
-    ranges: flags.map((flag) => ({ flag, cidr: values[flag] })),
+    ranges: flags.map((flag) => ({ flag, cidr: parseDualRange(values[flag]).ipv4 })),
     ownLinks: [bridge, nodeBridge],
   };
 }

@@ -35,7 +35,7 @@ export async function announce(options: PlaceOptions, { api, port, certificates 
   await publishJoin(api.loopback, {
     server: `https://${hostInUrl(place?.address ?? "127.0.0.1")}:${port}`,
     certificateAuthority: certificates.pki.authority.certificate,
-    network: { clusterCidr, serviceCidr: cidrs[0] ?? "", dnsAddress: serviceAddress(cidrs, 10) },
+    network: { clusterCidr, serviceCidr: cidrs.join(","), dnsAddress: serviceAddress(cidrs, 10) },
   });
 }
 

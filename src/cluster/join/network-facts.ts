@@ -1,7 +1,9 @@
-import { parseCidr, parseIPv4 } from "#lib/net/ip.ts";
+import { parseDualRange } from "#lib/net/dual-range.ts";
+import { parseIPv4 } from "#lib/net/ip.ts";
 
 /** What all nodes must agree on. */
 export interface NetworkFacts {
+  /** Each with a second range, of IPv6, after a comma if the cluster has both families. */
   readonly clusterCidr: string;
   readonly serviceCidr: string;
   /** The address of cluster DNS. */
@@ -21,7 +23,7 @@ export const renderNetworkFacts = ({ clusterCidr, serviceCidr, dnsAddress }: Net
 export function readNetworkFacts(data: Readonly<Record<string, string>>): NetworkFacts {
   const range = (key: string): string => {
     const text = data[key] ?? "";
-    parseCidr(text);
+    parseDualRange(text);
     return text;
   };
   const dnsAddress = data["dns-address"] ?? "";

@@ -10,14 +10,15 @@ export interface Places {
 }
 
 /**
- * Whether a request for a server's certificate names only addresses that its node alone has reported. DNS names are left to
+ * Whether a request for a server's certificate names only addresses that its node has reported, and no older one. So a node that
+ * reports the address of another cannot keep that one from its certificate. DNS names are left to
  * an administrator, because a machine chooses its name: one called `kubernetes.default.svc` could serve as the API server.
  */
 export function servesOwnAddresses({ names }: RequestedCertificate, username: string, places: Places): boolean {
   const { dnsNames, addresses } = names;
   if (dnsNames.length > 0 || addresses.length === 0) return false;
   const own = places.nodes.find(({ metadata }) => username === `system:node:${metadata.name}`);
-  const others = places.nodes.filter((node) => node !== own);
+  const others = places.nodes.filter((node) => node !== own && (!own || ageOf(node) < ageOf(own)));
   const named = (nodes: Places["nodes"]) => new Set(nodes.flatMap(addressesOf).flatMap(encoded));
   const [reported, taken] = [named(own ? [own] : []), named(others)];
   for (const address of places.serverAddresses.flatMap(encoded)) taken.add(address);
@@ -26,6 +27,9 @@ export function servesOwnAddresses({ names }: RequestedCertificate, username: st
     return reported.has(address) && !taken.has(address) && !isLoopback(bytes) && !holdsIPv4(bytes);
   });
 }
+
+const ageOf = ({ metadata: { creationTimestamp = "9999", name } }: Places["nodes"][number]): string =>
+  `${creationTimestamp} ${name}`;
 
 const addressesOf = ({ status }: Places["nodes"][number]): string[] =>
   (status.addresses ?? []).filter(({ type }) => type === "InternalIP").map(({ address }) => address);

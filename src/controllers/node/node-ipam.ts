@@ -1,12 +1,13 @@
 import { Node } from "#api/core/node.ts";
 import { referenceTo } from "#client/events.ts";
+import { nodeRange6, parseCidr6, parseDualRange } from "#lib/net/dual-range.ts";
 import { parseCidr } from "#lib/net/ip.ts";
 import { type Change } from "#runtime/informer.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { NodeRanges } from "./node-ranges.ts";
 
 export interface NodeIpamOptions {
-  /** The range of all pods; default 10.244.0.0/16. */
+  /** The range of all pods, and one of IPv6 after a comma if there is one; default 10.244.0.0/16. */
   readonly clusterCidr?: string;
   /** The prefix length of a node's range; default 24 bits. */
   readonly nodeCidrBits?: number;
@@ -18,7 +19,14 @@ const retryMs = 60_000;
 export const nodeIpamController =
   ({ clusterCidr = "10.244.0.0/16", nodeCidrBits = 24 }: NodeIpamOptions = {}) =>
   ({ client, events }: ReconcilerDeps): Reconciler<Node> => {
-    const ranges = new NodeRanges(parseCidr(clusterCidr), nodeCidrBits);
+    const { ipv4, ipv6 } = parseDualRange(clusterCidr);
+    const cluster = parseCidr(ipv4);
+    const ranges = new NodeRanges(cluster, nodeCidrBits);
+    // The second range of a node follows from its first, so nobody has to keep track of it.
+    const secondOf = (cidr: string): string | undefined =>
+      ipv6 === undefined
+        ? undefined
+        : nodeRange6(parseCidr6(ipv6), (parseCidr(cidr).base - cluster.base) / 2 ** (32 - nodeCidrBits));
     return {
       name: "node-ipam",
       reconciles: Node,
@@ -36,7 +44,9 @@ export const nodeIpamController =
           events.event(referenceTo(Node, node), "Normal", "CIDRNotAvailable", message);
           return againAfter(retryMs);
         }
-        const body = { metadata: { resourceVersion }, spec: { podCIDR: cidr, podCIDRs: [cidr] } };
+        const second = secondOf(cidr);
+        const podCIDRs = second === undefined ? [cidr] : [cidr, second];
+        const body = { metadata: { resourceVersion }, spec: { podCIDR: cidr, podCIDRs } };
         await client.patch(Node, { name }, { type: "merge", body }, { signal });
         return undefined;
       },

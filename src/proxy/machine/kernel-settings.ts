@@ -9,6 +9,8 @@ interface Setting {
   readonly value: string;
   /** The kernel module that has the setting. */
   readonly module?: string;
+  /** Only for clusters with IPv6. */
+  readonly isIPv6?: boolean;
 }
 
 const settings: readonly Setting[] = [
@@ -19,33 +21,42 @@ const settings: readonly Setting[] = [
     ...{ name: "bridge_nf_call", path: "net/bridge/bridge-nf-call-iptables", before: "0", value: "1" },
     module: "br_netfilter",
   },
+  {
+    ...{ name: "bridge_nf_call6", path: "net/bridge/bridge-nf-call-ip6tables", before: "0", value: "1" },
+    module: "br_netfilter",
+    isIPv6: true,
+  },
 ];
 
 export interface KernelPlan {
   /** Settings that the proxy changes. The table records each with a set. */
   readonly changed: readonly string[];
   readonly bridgeIsFiltered: boolean;
+  /** The same for packets of IPv6; false in a cluster without them. */
+  readonly bridgeIsFiltered6: boolean;
   /** Turns on what services need. Call this after the table is applied: its rules protect 127.0.0.1. */
   turnOn(): Promise<void>;
 }
 
 /** Finds out what must be turned on. A setting that another of our tables turned on counts as changed by this one too. */
-export async function planKernel(host: Host): Promise<KernelPlan> {
+export async function planKernel(host: Host, { hasIPv6 = false } = {}): Promise<KernelPlan> {
   const known = await markedSettings(host);
   const changed: string[] = [];
   const off: Setting[] = [];
-  let bridgeIsFiltered = false;
+  const found = new Set<string>();
   for (const setting of settings) {
-    const { name, path, before, module } = setting;
-    const found = (await host.readSetting(path)) ?? (module ? await loadModule(host, module, path) : undefined);
-    if (found === undefined) continue;
-    if (found === before) off.push(setting);
-    if (found === before || known.some((marked) => marked.setting === name)) changed.push(name);
-    if (name === "bridge_nf_call") bridgeIsFiltered = true;
+    const { name, path, before, module, isIPv6 = false } = setting;
+    if (isIPv6 && !hasIPv6) continue;
+    const value = (await host.readSetting(path)) ?? (module ? await loadModule(host, module, path) : undefined);
+    if (value === undefined) continue;
+    if (value === before) off.push(setting);
+    if (value === before || known.some((marked) => marked.setting === name)) changed.push(name);
+    found.add(name);
   }
   return {
     changed,
-    bridgeIsFiltered,
+    bridgeIsFiltered: found.has("bridge_nf_call"),
+    bridgeIsFiltered6: found.has("bridge_nf_call6"),
     async turnOn() {
       for (const { path, value } of off.splice(0)) await host.writeSetting(path, value);
     },

@@ -44,6 +44,8 @@ export const policyFrame = (family: Family): Pick<TableFrame, "sets" | "chains">
         rules: [
           "ct direction reply accept",
           "ct state related accept",
+          // Without it, pods on one bridge could not find each other.
+          ...(family === "ip6" ? ["icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept"] : []),
           `${family} saddr . ${family} daddr @to-itself accept`,
           `${family} saddr vmap @egress`,
           `${family} daddr vmap @ingress`,
