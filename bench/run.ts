@@ -27,6 +27,7 @@ const others: Record<string, (args: readonly string[]) => Promise<void>> = {
   expressions: async () => (await import("./expressions.ts")).runExpressions(),
   fairness: async (args) => (await import("./fairness.ts")).runFairness(args),
   gates: async (args) => (await import("./gates.ts")).runGates(args),
+  network: async () => (await import("./network.ts")).runNetwork(),
   "pod-churn": async (args) => (await import("./pod-churn.ts")).runPodChurn(args),
   "idle-workloads": async (args) => (await import("./idle-workloads.ts")).runIdleWorkloads(args),
   "scheduler-perf": async (args) => (await import("./scheduler-perf/run.ts")).runSchedulerPerf(args),

@@ -12,9 +12,10 @@ import { equal } from "#lib/data/equal.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { isOwnIngress } from "./ingress-class.ts";
 import { openSecret, tlsSecrets } from "./open-secret.ts";
+import { type HostClaim } from "./routing/host-owners.ts";
 import { planBackend } from "./routing/plan-backend.ts";
 import { type CertificateWish, planIngress } from "./routing/plan-ingress.ts";
-import { type HostClaim, planIngresses } from "./routing/plan-ingresses.ts";
+import { type IngressesPlan, planIngresses } from "./routing/plan-ingresses.ts";
 import { type Route } from "./routing/route.ts";
 import { RouteTable, type Scope } from "./routing/route-table.ts";
 import { CertificateIndex, type ServedCertificate } from "./serve/certificates.ts";
@@ -27,7 +28,7 @@ export interface RouteSource {
   /** The hosts that its users name, which no younger Ingress of another namespace gets. */
   claims(): readonly HostClaim[];
   /** Ingresses have some hosts already; see `IngressesPlan.owners`. */
-  plan(owners: ReadonlyMap<string, string>): Steps<SourcePlan>;
+  plan(owners: IngressesPlan["owners"]): Steps<SourcePlan>;
 }
 export interface SourcePlan {
   readonly http: readonly Scope[];

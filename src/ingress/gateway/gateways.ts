@@ -15,7 +15,8 @@ import { startInformers } from "#runtime/cached-informer.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { ensure } from "../ensure.ts";
 import { openSecret } from "../open-secret.ts";
-import { type HostClaim } from "../routing/plan-ingresses.ts";
+import { type HostClaim } from "../routing/host-owners.ts";
+import { type IngressesPlan } from "../routing/plan-ingresses.ts";
 import { type RouteSource, type SourcePlan } from "../traffic.ts";
 import { gatewayGroup } from "./definitions.ts";
 import { ensureGatewayClass, ensureGatewayKinds, gatewayController } from "./install.ts";
@@ -93,7 +94,7 @@ export class Gateways implements RouteSource {
     return own ? this.#gatewaysOf(own).flatMap((gateway) => claimsOf(gateway, this.#deps.ports)) : [];
   }
 
-  *plan(owners: ReadonlyMap<string, string>): Steps<SourcePlan> {
+  *plan(owners: IngressesPlan["owners"]): Steps<SourcePlan> {
     const own = this.#own;
     if (!own) return nothing;
     this.#plan = yield* planGateways(this.#factsOf(own, owners));
@@ -109,7 +110,7 @@ export class Gateways implements RouteSource {
     return own.of(Gateway).list().filter(isOurs);
   }
 
-  #factsOf(own: Informers, owners: ReadonlyMap<string, string>): GatewayFacts {
+  #factsOf(own: Informers, owners: IngressesPlan["owners"]): GatewayFacts {
     const { informers, ports } = this.#deps;
     const subjects = (kind: RouteSubject["kind"], routes: readonly GatewayRoute[]): RouteSubject[] =>
       routes.filter(({ metadata }) => !metadata.deletionTimestamp).map((route) => ({ kind, route }));

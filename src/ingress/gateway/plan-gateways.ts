@@ -1,8 +1,8 @@
 import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { type Steps } from "#lib/async/turns.ts";
 import { compareText } from "#lib/data/compare-text.ts";
+import { type HostClaim } from "../routing/host-owners.ts";
 import { type CertificateWish } from "../routing/plan-ingress.ts";
-import { type HostClaim } from "../routing/plan-ingresses.ts";
 import { type Route } from "../routing/route.ts";
 import { type Scope } from "../routing/route-table.ts";
 import { bad, type Finding, good } from "./conditions.ts";

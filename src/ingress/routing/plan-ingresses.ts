@@ -1,5 +1,6 @@
 import { type Steps } from "#lib/async/turns.ts";
 import { compareText } from "#lib/data/compare-text.ts";
+import { type HostClaim, HostOwners } from "./host-owners.ts";
 import { type CertificateWish, type IngressPlan, lastRank } from "./plan-ingress.ts";
 import { type Route } from "./route.ts";
 import { type Scope } from "./route-table.ts";
@@ -10,27 +11,21 @@ export interface IngressesPlan {
   readonly fallbacks: readonly Route[];
   readonly certificates: readonly CertificateWish[];
   /** Which namespace has a host. */
-  readonly owners: ReadonlyMap<string, string>;
+  readonly owners: Pick<HostOwners, "get">;
   /** What is ignored, by the uid of the Ingress. */
   readonly faults: ReadonlyMap<string, readonly string[]>;
 }
 
-/** A host that another API has given to a namespace. */
-export interface HostClaim {
-  readonly host: string;
-  readonly namespace: string;
-  /** Comparable with the ranks of Ingresses: the lowest one has the host. */
-  readonly rank: string;
-}
-
 /** Paths and hosts with certificates, for all Ingresses of a namespace. The oldest fit first. */
 export const maxNamespacePaths = 5_000;
+/** What a star stands for. */
+const wildcard = "one label";
 /** Nobody reads more. */
 const maxFaults = 10;
 
 /**
  * Decides between Ingresses that want the same: the oldest wins. A host belongs to the namespace of the oldest Ingress
- * or claim that names it, so that no namespace can take requests from another.
+ * or claim that names it or a wildcard above it, so that no namespace can take requests from another.
  */
 export function* planIngresses(plans: readonly IngressPlan[], claims: readonly HostClaim[] = []): Steps<IngressesPlan> {
   const sorted = plans.toSorted((a, b) => compareText(a.rank, b.rank));
@@ -45,7 +40,7 @@ export function* planIngresses(plans: readonly IngressPlan[], claims: readonly H
   const faults = new Map<string, readonly string[]>();
   for (const plan of sorted) {
     for (; !claim.done && compareText(claim.value.rank, plan.rank) < 0; claim = claimed.next())
-      hosts.claim(claim.value);
+      hosts.claim(claim.value, "any labels");
     const own = [...plan.faults];
     const size = (sizes.get(plan.namespace) ?? 0) + plan.routes.length + plan.certificates.length;
     if (size > maxNamespacePaths) {
@@ -55,13 +50,13 @@ export function* planIngresses(plans: readonly IngressPlan[], claims: readonly H
     }
     sizes.set(plan.namespace, size);
     for (const route of plan.routes) {
-      const fault = hosts.faultOf(route.host, plan) ?? takenBy(taken, route);
+      const fault = hostFault(hosts, route.host, plan) ?? takenBy(taken, route);
       if (fault) own.push(fault);
       else push(scopes, route.host, route);
       yield;
     }
     for (const wish of plan.certificates) {
-      const fault = hosts.faultOf(wish.host, plan) ?? certificateTaken(certificates.get(wish.host), wish);
+      const fault = hostFault(hosts, wish.host, plan) ?? certificateTaken(certificates.get(wish.host), wish);
       if (fault) own.push(fault);
       else if (!certificates.has(wish.host)) certificates.set(wish.host, wish);
       yield;
@@ -69,13 +64,12 @@ export function* planIngresses(plans: readonly IngressPlan[], claims: readonly H
     if (plan.fallback) fallbacks.push(plan.fallback);
     if (own.length > 0) faults.set(plan.uid, fewFaults(own));
   }
-  for (; !claim.done; claim = claimed.next()) hosts.claim(claim.value);
-  const wildcard = "one label";
+  for (; !claim.done; claim = claimed.next()) hosts.claim(claim.value, "any labels");
   return {
     scopes: Array.from(scopes, ([host, routes]) => ({ host, wildcard, routes })),
     fallbacks,
     certificates: [...certificates.values()],
-    owners: hosts.owners,
+    owners: hosts,
     faults,
   };
 }
@@ -92,22 +86,12 @@ function push(scopes: Map<string, Route[]>, host: string, route: Route): void {
   else scopes.set(host, [route]);
 }
 
-/** Which namespace has a host. Rules without a host are everybody's. */
-class HostOwners {
-  readonly owners = new Map<string, string>();
-
-  claim({ host, namespace }: HostClaim): void {
-    if (host !== "" && !this.owners.has(host)) this.owners.set(host, namespace);
-  }
-
-  faultOf(host: string, plan: IngressPlan): string | undefined {
-    if (host === "") return undefined;
-    const owner = this.owners.get(host);
-    if (!owner) this.claim({ ...plan, host });
-    // The name of the other namespace is nobody's business.
-    if (!owner || owner === plan.namespace) return undefined;
-    return `host ${host} belongs to an older Ingress or Gateway of another namespace`;
-  }
+function hostFault(owners: HostOwners, host: string, { namespace }: IngressPlan): string | undefined {
+  if (host === "") return undefined;
+  owners.claim({ host, namespace }, wildcard);
+  // The name of the other namespace is nobody's business.
+  if (owners.get(host) === namespace) return undefined;
+  return `host ${host} belongs to an older Ingress or Gateway of another namespace`;
 }
 
 function takenBy(taken: Map<string, string>, { owner, host, path, rank }: Route): string | undefined {

@@ -1,7 +1,7 @@
 /**
  * Runs the cluster's DNS inside a network namespace for a test. The arguments are the address to listen on, the services
- * as a JSON object from name to cluster address in the namespace `default`, and the pods' range. It prints its port, and
- * ends when stdin does.
+ * as a JSON object from name to cluster address in the namespace `default`, the pods' range, an upstream server, and the
+ * domain of the cluster. It prints its port, and ends when stdin does.
  */
 import { Namespace } from "#api/core/namespace.ts";
 import { Service } from "#api/core/service.ts";
@@ -10,7 +10,8 @@ import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { createFakeInformers } from "../fake-informers.ts";
 
-const [, , address = "", services = "{}", podCidr = "127.0.0.0/8"] = process.argv;
+const [, , address = "", services = "{}", podCidr = "127.0.0.0/8", upstream = "", clusterDomain = "cluster.local"] =
+  process.argv;
 const informers = createFakeInformers();
 informers.put(Namespace, { metadata: { name: "default" }, spec: {}, status: {} });
 for (const [name, clusterIP] of Object.entries(JSON.parse(services) as Record<string, string>)) {
@@ -24,7 +25,8 @@ const stop = new AbortController();
 process.stdin.on("end", () => stop.abort()).resume();
 await runDns(
   {
-    ...{ informers, clock: systemClock, log: silentLog, clusterDomain: "cluster.local", upstreams: [] },
+    ...{ informers, clock: systemClock, log: silentLog, clusterDomain },
+    upstreams: upstream ? [upstream] : [],
     listen: { address, port: 0 },
     podCidrs: [podCidr],
     onListening: ({ port }) => {
