@@ -1,4 +1,4 @@
-/** An Ingress and a Gateway that lead to real pods, also while these are replaced. */
+/** A Service, an Ingress and a Gateway that lead to real pods, also while these are replaced. */
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { request } from "node:http";
@@ -38,10 +38,14 @@ after(async () => {
   assert.match(stdout, /nothing is left/);
 });
 
+/** Where the service itself is, for requests that do not pass the ingress. */
+let clusterIP = "";
+
 /** The status of the answer, or the error. */
 const ask = (host: string): Promise<string> =>
   new Promise((resolve) => {
-    const asked = request({ host: "127.0.0.1", port: httpPort, headers: { host }, agent: false }, (response) => {
+    const place = host === "service" ? { host: clusterIP, port: 80 } : { host: "127.0.0.1", port: httpPort };
+    const asked = request({ ...place, headers: { host }, agent: false }, (response) => {
       response.resume();
       response.once("end", () => resolve(String(response.statusCode)));
       response.once("error", (error) => resolve(error.message));
@@ -101,13 +105,15 @@ const route = {
   },
 };
 
-test("an Ingress and a Gateway lead to real pods, and no request fails while these are replaced", async () => {
+test("a Service, an Ingress and a Gateway lead to real pods, and no request fails while these are replaced", async () => {
   await kubectl.ok("wait --for condition=Established crd/httproutes.gateway.networking.k8s.io --timeout=60s");
   for (const object of [web, service, ingress, gateway(), route]) {
     await kubectl.ok("apply -f -", JSON.stringify(object));
   }
   await kubectl.ok("rollout status deploy/web --timeout=120s");
-  for (const host of ["ingress.example", "gateway.example"]) {
+  clusterIP = await kubectl.ok("get service web -o jsonpath={.spec.clusterIP}");
+  const hosts = ["gateway.example", "ingress.example", "service"];
+  for (const host of hosts) {
     await deadline(`an answer for ${host}`, async () => (await ask(host)) === "200" || undefined);
   }
 
@@ -119,14 +125,17 @@ test("an Ingress and a Gateway lead to real pods, and no request fails while the
       seen.set(status, (seen.get(status) ?? 0) + 1);
     }
   };
-  const loads = ["ingress.example", "gateway.example"].map(load);
+  const loads = hosts.map(load);
   await kubectl.ok("rollout restart deploy/web");
   await kubectl.ok("rollout status deploy/web --timeout=120s");
   await kubectl.ok("wait --for=delete pod -l app=web --field-selector status.phase!=Running --timeout=60s");
   state.isDone = true;
   await Promise.all(loads);
 
-  assert.deepEqual([...seen.keys()].sort(), ["gateway.example 200", "ingress.example 200"]);
+  assert.deepEqual(
+    [...seen.keys()].sort(),
+    hosts.map((host) => `${host} 200`),
+  );
   const why = await runOrlop(["why", "ingress/web", "--kubeconfig", kubeconfig]);
   assert.match(why.stdout, /leads to 1 service/);
 });

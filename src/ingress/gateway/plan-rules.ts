@@ -2,6 +2,7 @@ import { prefixOf } from "../routing/plan-ingress.ts";
 import {
   type Action,
   backendKey,
+  type Condition,
   type HeaderChange,
   type Mirror,
   type PathChange,
@@ -11,6 +12,7 @@ import {
   type ValueMatch,
   type WeightedBackend,
 } from "../routing/route.ts";
+import { compilePattern, type TextPattern } from "../routing/text-pattern.ts";
 import {
   type BackendRef,
   type Filter,
@@ -75,9 +77,13 @@ interface RouteOrigin {
   readonly namespace: string;
 }
 
+/** Each is compiled when the route is planned, and tried for requests. */
+const maxPatterns = 16;
+
 class RulePlanner {
   refFault: RefFault | undefined;
   unsupported: string | undefined;
+  #patterns = 0;
   readonly #from: RouteOrigin;
   readonly #lookup: BackendLookup;
 
@@ -96,7 +102,14 @@ class RulePlanner {
     const { type = "PathPrefix", value = "/" } = path ?? {};
     if (type === "Exact") return { type: "exact", value };
     if (type === "PathPrefix") return { type: "prefix", value: prefixOf(value) };
-    return this.#refuse(`a path with the type ${type}`);
+    const pattern = this.#patternOf(value);
+    return pattern && { type: "pattern", value, pattern };
+  }
+
+  #patternOf(source: string): TextPattern | undefined {
+    if (++this.#patterns > maxPatterns) return this.#refuse(`more than ${maxPatterns} regular expressions in a route`);
+    const pattern = compilePattern(source);
+    return typeof pattern === "string" ? this.#refuse(pattern) : pattern;
   }
 
   /** A call is a request for /service/method. */
@@ -114,10 +127,10 @@ class RulePlanner {
     return this.#from.kind === "GRPCRoute" ? "POST" : typeof method === "string" ? method : undefined;
   }
 
-  valuesOf(values: RouteMatch["headers"] = [], what: string): ValueMatch[] {
+  valuesOf(values: RouteMatch["headers"] = [], what: "header" | "query parameter"): Condition[] {
     return values.map(({ name, value, type = "Exact" }) => {
-      if (type !== "Exact") this.#refuse(`a ${what} with the type ${type}`);
-      return { name: what === "header" ? name.toLowerCase() : name, value };
+      const pattern = type === "Exact" ? undefined : this.#patternOf(value);
+      return { name: what === "header" ? name.toLowerCase() : name, value, ...(pattern ? { pattern } : {}) };
     });
   }
 

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { atOnce } from "#lib/async/turns.ts";
-import { type PathMatch, type Route, type ValueMatch } from "./route.ts";
+import { type Condition, type PathMatch, type Route } from "./route.ts";
 import { type RoutedRequest, RouteTable, type Scope } from "./route-table.ts";
+import { compilePattern } from "./text-pattern.ts";
 
 interface Written {
   readonly host?: string;
   readonly method?: string;
-  readonly headers?: readonly ValueMatch[];
-  readonly query?: readonly ValueMatch[];
+  readonly headers?: readonly Condition[];
+  readonly query?: readonly Condition[];
   readonly rank?: string;
 }
 
@@ -154,4 +155,26 @@ test("the query of a request is read once, however many routes ask for its param
 
   assert.equal(found([scope("x.example", routes)], request), "/ 999");
   assert(reads < 5, `${reads} reads`);
+});
+
+test("patterns are tried after exact paths and before prefixes, and must match the whole path", () => {
+  const pattern = compilePattern("/v[0-9]+/.*");
+  assert(typeof pattern !== "string");
+  const versions: Route = { ...route("/pattern"), path: { type: "pattern", value: pattern.source, pattern } };
+  const scopes = [scope("a.example", [route("/v1"), route("=/v1/exact"), versions])];
+  const owners = ["/v1/x", "/v1/exact", "/v1", "/v12/"].map((path) => found(scopes, asked(`GET a.example ${path}`)));
+  assert.deepEqual(owners, ["/pattern", "=/v1/exact", "/v1", "/pattern"]);
+});
+
+test("headers and parameters match by patterns", () => {
+  const pattern = compilePattern("gold|silver");
+  assert(typeof pattern !== "string");
+  const [headers, query] = [[{ name: "x-tier", value: "", pattern }], [{ name: "tier", value: "", pattern }]];
+  const scopes = [scope("a.example", [route("/", { headers, rank: "h" }), route("/", { query, rank: "q" })])];
+  const ask = (url: string, tier?: string) =>
+    found(scopes, asked(`GET a.example ${url}`, tier ? { "x-tier": tier } : {}));
+  assert.deepEqual(
+    [ask("/", "gold"), ask("/?tier=silver"), ask("/", "goldish"), ask("/")],
+    ["/ h", "/ q", undefined, undefined],
+  );
 });

@@ -1,7 +1,8 @@
 import { type Steps } from "#lib/async/turns.ts";
 import { compareText } from "#lib/data/compare-text.ts";
 import { HostIndex, type Wildcard } from "./host-index.ts";
-import { type Route, type ValueMatch } from "./route.ts";
+import { type Condition, type Route } from "./route.ts";
+import { PatternBudget } from "./text-pattern.ts";
 
 /** What of a request decides where it goes. */
 export interface RoutedRequest {
@@ -51,7 +52,7 @@ export class RouteTable {
   }
 
   match(routed: RoutedRequest): Route | undefined {
-    const request = { ...routed, query: lazyQuery(routed.search) };
+    const request = { ...routed, query: lazyQuery(routed.search), budget: new PatternBudget() };
     for (const scope of this.#scopes.find(request.host)) return scope.match(request) ?? this.#fallback;
     return this.#fallback;
   }
@@ -59,6 +60,7 @@ export class RouteTable {
 
 interface AskedRequest extends RoutedRequest {
   query(): ReadonlyMap<string, string>;
+  readonly budget: PatternBudget;
 }
 
 /** The routes of a scope, by the hosts that they name themselves. */
@@ -80,15 +82,20 @@ class ScopeRoutes {
   }
 }
 
-/** The routes of a host by path. An exact path comes first, then the longest prefix. */
+/** The routes of a host by path. An exact path comes first, then patterns, then the longest prefix. */
 class PathIndex {
   readonly #exact = new Map<string, Route[]>();
   readonly #prefix = new Map<string, Route[]>();
+  readonly #patterns: Route[] = [];
   /** No prefix is longer. */
   #longest = 0;
 
   add(route: Route): void {
     const { type, value } = route.path;
+    if (type === "pattern") {
+      this.#patterns.push(route);
+      return;
+    }
     const map = type === "exact" ? this.#exact : this.#prefix;
     const same = map.get(value);
     if (same) same.push(route);
@@ -97,6 +104,7 @@ class PathIndex {
   }
 
   *sort(): Steps<void> {
+    this.#patterns.sort(byDetail);
     for (const map of [this.#exact, this.#prefix]) {
       for (const routes of map.values()) {
         if (routes.length > 1) routes.sort(byDetail);
@@ -108,6 +116,8 @@ class PathIndex {
   match(request: AskedRequest): Route | undefined {
     const exact = this.#exact.get(request.path)?.find((route) => fits(route, request));
     if (exact) return exact;
+    const matched = this.#patterns.find((route) => fitsPattern(route, request) && fits(route, request));
+    if (matched) return matched;
     for (const prefix of prefixesOf(request.path, this.#longest)) {
       const found = this.#prefix.get(prefix)?.find((route) => fits(route, request));
       if (found) return found;
@@ -135,14 +145,18 @@ const byDetail = (a: Route, b: Route): number =>
 
 const byRank = (a: Route, b: Route): number => compareText(a.rank, b.rank);
 
+const fitsPattern = ({ path }: Route, { path: asked, budget }: AskedRequest): boolean =>
+  path.type === "pattern" && budget.matches(path.pattern, asked);
+
+/** Whether the value is there, and is what it must be. */
+const holds = ({ value, pattern }: Condition, found: string | undefined, budget: PatternBudget): boolean =>
+  found !== undefined && (pattern ? budget.matches(pattern, found) : found === value);
+
 function fits({ method, headers, query }: Route, request: AskedRequest): boolean {
   if (method !== undefined && method !== request.method) return false;
-  if (!headers.every(({ name, value }) => request.header(name) === value)) return false;
-  return query.length === 0 || hasQuery(request.query(), query);
-}
-
-function hasQuery(query: ReadonlyMap<string, string>, wanted: readonly ValueMatch[]): boolean {
-  return wanted.every(({ name, value }) => query.get(name) === value);
+  const { budget } = request;
+  if (!headers.every((wanted) => holds(wanted, request.header(wanted.name), budget))) return false;
+  return query.length === 0 || query.every((wanted) => holds(wanted, request.query().get(wanted.name), budget));
 }
 
 /** Reads the parameters when the first route asks for them, and not again for each of thousands. */

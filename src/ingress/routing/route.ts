@@ -1,3 +1,5 @@
+import { type TextPattern } from "./text-pattern.ts";
+
 /** Which requests go where, in the same form for every API that users write them in. */
 export interface Route {
   /** The object that asks for it: `Ingress default/web`. */
@@ -7,17 +9,21 @@ export interface Route {
   readonly path: PathMatch;
   /** Undefined for every method. */
   readonly method?: string | undefined;
-  readonly headers: readonly ValueMatch[];
-  readonly query: readonly ValueMatch[];
+  readonly headers: readonly Condition[];
+  readonly query: readonly Condition[];
   /** Orders routes that match equally well: the lowest rank wins. */
   readonly rank: string;
   readonly action: Action;
 }
 
 /** A prefix matches whole segments and never ends in a slash, except "/" itself. */
-export interface PathMatch {
-  readonly type: "exact" | "prefix";
-  readonly value: string;
+export type PathMatch =
+  | { readonly type: "exact" | "prefix"; readonly value: string }
+  | { readonly type: "pattern"; readonly value: string; readonly pattern: TextPattern };
+
+/** What a header or a parameter must be: this value, or one that the pattern matches. */
+export interface Condition extends ValueMatch {
+  readonly pattern?: TextPattern | undefined;
 }
 
 /** The name of a header is in lower case. */
