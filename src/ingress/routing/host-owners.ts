@@ -31,11 +31,11 @@ export class HostOwners {
   get(host: string): string | undefined {
     const exact = this.#exact.get(host);
     if (exact !== undefined) return exact;
-    const { "one label": one, "any labels": any } = this.#wild;
+    const { "one label": one, "any labels": every } = this.#wild;
     const first = host.indexOf(".");
     for (let dot = first; dot > 0; dot = host.indexOf(".", dot + 1)) {
       const rest = host.slice(dot);
-      const owner = (dot === first ? one.get(rest) : undefined) ?? any.get(rest);
+      const owner = (dot === first ? one.get(rest) : undefined) ?? every.get(rest);
       if (owner !== undefined) return owner;
     }
     return undefined;
