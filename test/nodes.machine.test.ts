@@ -30,7 +30,7 @@ const machineServer = createServer((socket) => socket.end("I am the machine"));
 before(async () => {
   machineServer.listen(0, "0.0.0.0");
   await once(machineServer, "listening");
-  const [port, kubeletPort] = await freePorts(2);
+  const [port = 0, kubeletPort] = await freePorts(2);
   const seconds = hasIPv6 ? [`,fd00:${port.toString(16)}:1::/56`, `,fd00:${port.toString(16)}:2::/112`] : ["", ""];
   const [pods, services] = [`${freeRange(100)}${seconds[0]}`, `${freeRange(160)}${seconds[1]}`];
   const ranges = ["--cluster-cidr", pods, "--service-cidr", services];

@@ -57,7 +57,7 @@ for (const [what, endpoints] of [
     const [among, single] = [many, alone].map((table) => operationsOf(table.takeChanges()));
 
     assert.deepEqual(among, single);
-    assert(among && among.length <= 5, among?.join("\n"));
+    assert(among && among.length <= 5, among?.join("\n") ?? "");
   });
 }
 
