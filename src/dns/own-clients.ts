@@ -11,6 +11,8 @@ export interface OwnClientsDeps {
   isNode?(address: string): boolean;
 }
 
+/** A look at the ranges takes as long as many an answer. */
+const rememberedClients = 4_096;
 /** The machine's addresses may change, but unknown clients must not cause a lookup each time. */
 const refreshMs = 10_000;
 
@@ -23,11 +25,19 @@ export function ownClients({ clock, podCidrs, ownAddresses, isNode }: OwnClients
   }
   pods.addSubnet("127.0.0.0", 8, "ipv4");
   pods.addAddress("::1", "ipv6");
+  const inRanges = new Set<string>();
+  const isInRange = (address: string): boolean => {
+    if (inRanges.has(address)) return true;
+    if (!pods.check(address, familyOf(address))) return false;
+    if (inRanges.size >= rememberedClients) inRanges.clear();
+    inRanges.add(address);
+    return true;
+  };
   let own = new Set<string>();
   let readMs = Number.NEGATIVE_INFINITY;
   return (text) => {
     const address = text.startsWith("::ffff:") ? text.slice("::ffff:".length) : text;
-    if (pods.check(address, familyOf(address)) || own.has(address) || isNode?.(address)) return true;
+    if (isInRange(address) || own.has(address) || isNode?.(address)) return true;
     if (clock.now() - readMs < refreshMs) return false;
     readMs = clock.now();
     own = new Set(ownAddresses());

@@ -1,4 +1,4 @@
-import { createSocket, type Socket as DatagramSocket } from "node:dgram";
+import { createSocket, type Socket as DatagramSocket, type SocketOptions } from "node:dgram";
 import { once } from "node:events";
 import { createServer, isIPv6, type Server } from "node:net";
 import { type Clock } from "#lib/async/clock.ts";
@@ -27,12 +27,18 @@ export interface DnsServer extends AsyncDisposable {
 
 const portAttempts = 20;
 
+/** Answers go to addresses, so there is nothing to look up. The usual function would cost each answer a turn of the loop. */
+const asItIs: NonNullable<SocketOptions["lookup"]> = (address, _options, found) =>
+  found(null, address, isIPv6(address) ? 6 : 4);
+
 /** Listens for UDP and TCP on the same port. */
 export async function openDnsServer(deps: DnsServerDeps, listen: ListenAddress): Promise<DnsServer> {
   for (let attempt = 1; ; attempt++) {
-    const udp = createSocket({ type: isIPv6(listen.address) ? "udp6" : "udp4", recvBufferSize: 1 << 20 });
+    const type = isIPv6(listen.address) ? "udp6" : "udp4";
+    const udp = createSocket({ type, recvBufferSize: 1 << 20, lookup: asItIs });
+    const listening = once(udp, "listening");
     udp.bind(listen.port, listen.address);
-    await once(udp, "listening");
+    await listening;
     const { port } = udp.address();
     const tcp = createServer();
     tcp.listen(port, listen.address);
@@ -72,7 +78,7 @@ function serveDatagrams({ resolver, log, isClient }: DnsServerDeps, limits: Clie
     const client = limits.admit(address);
     if (!client) return;
     const send = (answer: Buffer | undefined): void => {
-      if (answer && isOpen) udp.send(answer, port, address, () => {}); // A client may be gone by then.
+      if (answer && isOpen) udp.send(answer, port, address); // Without a callback, nobody is told that a client is gone.
     };
     const answer = resolver(message, { transport: "udp", mayWait: limits.mayWait(client) });
     if (answer instanceof Promise) void limits.wait(client, answer).then(send);

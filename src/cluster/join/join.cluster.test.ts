@@ -149,7 +149,7 @@ test("over HTTPS a node reaches only the objects of its own pods, and its networ
     }),
     servicesClient.delete(Node, { name: "one" }),
   ];
-  for (const attempt of forbidden) await assert.rejects(attempt, isForbidden);
+  await Promise.all(forbidden.map((attempt) => assert.rejects(attempt, isForbidden)));
   assert.equal((await servicesClient.list(Pod, { namespace: "default" })).items.length, 2);
 });
 
