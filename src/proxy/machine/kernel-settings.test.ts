@@ -4,8 +4,8 @@ import { silentLog } from "#lib/process/log.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { type Host } from "../apply.ts";
-import { planKernel, restoreKernel } from "./kernel-settings.ts";
 import { runProxy } from "../proxy.ts";
+import { planKernel, restoreKernel } from "./kernel-settings.ts";
 
 const localnet = "net/ipv4/conf/all/route_localnet";
 const bridge = "net/bridge/bridge-nf-call-iptables";
