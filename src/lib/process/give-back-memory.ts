@@ -1,8 +1,10 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { collectGarbage, shrinkHeap } from "./collect-garbage.ts";
 
-/** By then, whatever only the start needed is garbage. */
-const startedMs = 1000;
+/** Whatever only the start needed is garbage when the process was idle for so long. */
+const startedMs = 500;
+/** A process that is busy from its start on is left to V8: after so many looks, its heap holds more than what it started with. */
+const startLooks = 10;
 const pauseMs = 15_000;
 /** A process whose event loop was busy for a smaller share of the time since the last look is idle, so nobody waits for it. */
 const idleShare = 0.2;
@@ -39,7 +41,7 @@ export interface MemoryDeps {
 export async function giveBackMemory(deps: MemoryDeps, signal: AbortSignal): Promise<void> {
   const { clock, shrink = shrinkHeap, findTrim = findMallocTrim } = deps;
   await clock.sleep(startedMs, signal);
-  await shrink();
+  if (await becomesIdle(deps, signal)) await shrink();
   await clock.sleep(pauseMs, signal);
   // Not earlier: finding it takes two MiB, and a process that has just started has nothing to return.
   const trim = findTrim();
@@ -49,6 +51,16 @@ export async function giveBackMemory(deps: MemoryDeps, signal: AbortSignal): Pro
     await keeper.look();
     await clock.sleep(pauseMs, signal);
   }
+}
+
+/** Waits until the process is idle after its start. False if it has work to do all the time. */
+async function becomesIdle({ clock, usage = ownUsage }: MemoryDeps, signal: AbortSignal): Promise<boolean> {
+  for (let look = 0; look < startLooks; look++) {
+    const { busyMs } = usage();
+    await clock.sleep(startedMs, signal);
+    if (usage().busyMs - busyMs < idleShare * startedMs) return true;
+  }
+  return false;
 }
 
 class MemoryKeeper {
