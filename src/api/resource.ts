@@ -3,6 +3,7 @@ import { type Fields, type InferFields, type ObjectSchema, object } from "#schem
 import type { Conversion } from "./conversion.ts";
 import { type Cursor } from "./cursor.ts";
 import { type UserInfo } from "./exchange.ts";
+import type { Look } from "./known-sound.ts";
 import { dns1123Subdomain } from "./meta/names.ts";
 import { MetadataField, type ObjectMeta, TypeMetaFields } from "./meta/object-meta.ts";
 
@@ -107,6 +108,11 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForStatusUpdate?(object: T, old: T, writer?: Writer): void;
   /** Prepares what validation needs, a little in each turn of the event loop; undefined once that is done. */
   prepareValidation?(): Promise<void> | undefined;
+  /**
+   * What `validate`, `validateCreate`, `warnings` and the schema of `spec` look at in a new object, as text. undefined if
+   * its text does not decide what they find.
+   */
+  rulesLookAt?(object: T): Look | undefined;
   /** Every fault that the schema's own checks cannot see. */
   validate?(at: Cursor<T>): void;
   /** Faults that only a new object can have; `validate` has run too. What takes long is returned, as steps. */

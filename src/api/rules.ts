@@ -46,6 +46,10 @@ function* faultsInSteps<T>(
   return faults;
 }
 
+/** The faults of a new object that is known to be sound but for its metadata. */
+export const metadataFaults = <T extends ApiObject>(resource: Resource<T>, object: T): FieldError[] =>
+  faultsIn(object, (at) => validateObjectMeta(at, resource));
+
 /** Every fault of a review, which is answered and not stored. */
 export function reviewFaults<T extends ApiObject>(resource: Resource<T>, object: T): FieldError[] {
   return faultsIn(object, (at) => resource.validate?.(at), check(resource.schema, object));

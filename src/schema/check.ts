@@ -30,6 +30,16 @@ export function check(schema: Schema, value: unknown, path: FieldPath = root, ou
   return out;
 }
 
+/** Whether no member of a whole object but this one has a fault. */
+export function isSoundBeside(schema: ObjectSchema, object: object, member: string): boolean {
+  for (const name in schema.fields) {
+    const field = schema.fields[name];
+    if (name === member || !field) continue;
+    if (!isFieldSound(field, (object as Fields)[name], name === "status")) return false;
+  }
+  return true;
+}
+
 /** Whether a decoded value has no fault. */
 type Test = (value: unknown, isStatus: boolean) => boolean;
 type Fields = Record<string, unknown>;

@@ -22,6 +22,7 @@ import {
 import { claimNamesOf, resourceClaimKeysOf, resourceClaimTemplateKeysOf } from "./pod/pod-references.ts";
 import { isFinished } from "./pod/pod-state.ts";
 import { podWarnings } from "./pod/pod-warnings.ts";
+import { podLook } from "./pod/validate/pod-look.ts";
 import { validatePod, validatePodCreate } from "./pod/validate/validate-pod.ts";
 import { validatePodResize } from "./pod/validate/validate-pod-resize.ts";
 import { validatePodStatusUpdate } from "./pod/validate/validate-pod-status.ts";
@@ -101,6 +102,7 @@ export const Pod = defineResource("v1.Pod", podFields, {
   prepareForCreate: preparePod,
   prepareForUpdate: preparePodUpdate,
   prepareForStatusUpdate: preparePodStatusUpdate,
+  rulesLookAt: podLook,
   validate: validatePod,
   validateCreate: validatePodCreate,
   validateUpdate: validatePodUpdate,

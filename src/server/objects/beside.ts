@@ -13,6 +13,13 @@ export interface Typed {
   readonly object: ApiObject;
 }
 
+/** What belongs to a new object. */
+export interface NewParts {
+  readonly beside?: Beside | undefined;
+  /** Its spec as JSON, if that has been made already. */
+  readonly specText?: string | undefined;
+}
+
 /** An object beside the one to write was not as expected: it exists already, or it has changed. */
 export class BesideRefused extends Error {
   override readonly name = "BesideRefused";

@@ -30,9 +30,14 @@ export function codecOf(resource: Resource, { freezes = false }: { readonly free
 const plainCodecs = new WeakMap<Resource, Codec>();
 const freezingCodecs = new WeakMap<Resource, Codec>();
 
-/** The stored text after the revision. `object.metadata` must have a name and no resourceVersion. */
-export function toStoredText(object: ApiObject): string {
-  return `${membersText(object.metadata, nothing).slice(1)}}${membersText(object, inHead)}}`;
+/**
+ * The stored text after the revision. `object.metadata` must have a name and no resourceVersion. The text of the spec is
+ * used if it has been made before.
+ */
+export function toStoredText(object: ApiObject, specText?: string): string {
+  const metadata = membersText(object.metadata, nothing).slice(1);
+  if (specText === undefined) return `${metadata}}${membersText(object, inHead)}}`;
+  return `${metadata}},"spec":${specText}${membersText(object, inHeadOrSpec)}}`;
 }
 
 /**
@@ -58,6 +63,7 @@ export function toStoredBytes({ head }: Codec, object: ApiObject | string, revis
 }
 
 const inHead: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
+const inHeadOrSpec: ReadonlySet<string> = new Set([...inHead, "spec"]);
 const nothing: ReadonlySet<string> = new Set();
 const versionField = (revision: number): string => (revision > 0 ? `"resourceVersion":"${revision}",` : "");
 

@@ -11,7 +11,7 @@ import { type Change, type Committed, type Refused, type Store, type StoreEvent 
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
 import { NewestState } from "../newest-state.ts";
-import { type Beside, BesideRefused, type Typed } from "./beside.ts";
+import { type Beside, BesideRefused, type NewParts, type Typed } from "./beside.ts";
 import { commitInParts } from "./commit-in-parts.ts";
 import { ConvertedStore } from "./converted-store.ts";
 import { atRevision, codecOf, EncodedObject, startsWith, textOf, toStoredBytes, toStoredText } from "./encode-once.ts";
@@ -34,6 +34,18 @@ export interface ObjectsDeps {
   readonly eventTtlSeconds?: number | undefined;
   /** Whether the stored value of a key was encrypted with a key that is no longer the first. */
   isStale?(key: string): Promise<boolean>;
+}
+
+interface Put<T extends ApiObject> extends Pick<NewParts, "specText"> {
+  readonly resource: Resource<T>;
+  readonly object: T;
+  readonly expected: number;
+}
+
+interface Drafted extends Pick<NewParts, "specText"> {
+  readonly stored: ApiObject;
+  readonly expected: number;
+  readonly trace: Trace | undefined;
 }
 
 /** One object of a commit. */
@@ -170,8 +182,12 @@ export class Objects implements AsyncDisposable {
    * Takes ownership of the objects: the caller must not change them afterwards, unless this fails. Like all writes, it
    * throws BesideRefused if something beside the object stands in the way.
    */
-  async create<T extends ApiObject>(resource: Resource<T>, object: T, beside?: Beside): Promise<EncodedObject<T>> {
-    const result = await this.#put({ resource, object, expected: 0 }, beside);
+  async create<T extends ApiObject>(
+    resource: Resource<T>,
+    object: T,
+    { beside, specText }: NewParts = {},
+  ): Promise<EncodedObject<T>> {
+    const result = await this.#put({ resource, object, expected: 0, specText }, beside);
     if (!result) throw alreadyExists(resource, object.metadata.name ?? "");
     return result;
   }
@@ -246,13 +262,14 @@ export class Objects implements AsyncDisposable {
   }
 
   async #put<T extends ApiObject>(
-    { resource, object, expected }: { resource: Resource<T>; object: T; expected: number },
+    { resource, object, expected, specText }: Put<T>,
     beside: Beside | undefined,
   ): Promise<EncodedObject<T> | undefined> {
     const trace = currentTrace.getStore();
     const typed = { resource: resource as unknown as Resource, object };
     const form = this.#storedForm(typed);
-    const draft = this.#draft(typed, { stored: form instanceof Promise ? await form : form, expected, trace });
+    const stored = form instanceof Promise ? await form : form;
+    const draft = this.#draft(typed, { stored, expected, trace, specText });
     try {
       const result = await this.#commitWith([draft.change], beside);
       if (!result.ok) {
@@ -277,16 +294,9 @@ export class Objects implements AsyncDisposable {
   }
 
   /** The change that writes an object. */
-  #draft(
-    { resource, object }: Typed,
-    {
-      stored,
-      expected,
-      trace,
-    }: { readonly stored: ApiObject; readonly expected: number; readonly trace: Trace | undefined },
-  ): Draft {
+  #draft({ resource, object }: Typed, { stored, expected, trace, specText }: Drafted): Draft {
     const storedKind = (resource.storedAs?.resource ?? resource) as Resource;
-    const text = toStoredText(stored);
+    const text = toStoredText(stored, stored === object ? this.#checked(stored, specText) : undefined);
     if (isTooLong(text)) throw bodyTooLarge();
     const ttl = resource.ttlSeconds && (this.#deps.eventTtlSeconds ?? resource.ttlSeconds);
     const value = (revision: number): Uint8Array => {
@@ -300,6 +310,13 @@ export class Objects implements AsyncDisposable {
       bytes: undefined,
     };
     return draft;
+  }
+
+  /** Tests find out whether something has changed the spec since its text was made. */
+  #checked(object: ApiObject & { readonly spec?: unknown }, specText: string | undefined): string | undefined {
+    const isStale = this.#deps.freezesShared && specText !== undefined && specText !== JSON.stringify(object.spec);
+    if (isStale) throw new Error("the spec was changed after its validation");
+    return specText;
   }
 
   /** Commits the changes with what is beside them. Only a refusal of the changes themselves is returned. */

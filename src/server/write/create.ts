@@ -12,7 +12,7 @@ import { recordManagedFields } from "./steps/managed-fields.ts";
 import { stampNew } from "./steps/metadata.ts";
 import { dropDuplicateOwners } from "./steps/owners.ts";
 import { pauseIfLong } from "./steps/pause.ts";
-import { prepareNew, validateNew, warn } from "./steps/validate.ts";
+import { lookAtNew, prepareNew, validateNew, warnOfNew } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
 /** POST: a new object. */
@@ -45,12 +45,15 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   // The selector of a job has it.
   object.metadata.uid ??= deps.objects.newUid();
   prepareNew(write, object, deps.clock.now());
-  await validateNew(write, object);
+  const looked = lookAtNew(write, object);
+  await validateNew(write, object, looked);
   await pauseIfLong(write);
-  warn(write, version);
+  warnOfNew(write, object, looked);
   return await orUndo(request, async () => {
     await admit(deps, write, request);
-    return await withHooks(deps, { write, version }, (beside) => commitNew(deps, write, { object, beside }));
+    return await withHooks(deps, { write, version }, (beside) =>
+      commitNew(deps, write, { object, beside, specText: looked?.spec }),
+    );
   });
 }
 

@@ -49,6 +49,43 @@ test("fields that admission adds have no owner", async () => {
   ]);
 });
 
+test("copies of a sound pod are still judged by what makes them different", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const place = { namespace: "default" };
+  await cluster.client.create(ServiceAccount, { metadata: { name: "default", ...place } });
+  const create = (metadata: object, spec = {}) =>
+    cluster.client.create(Pod, {
+      metadata: { ...place, ...metadata } as { name: string; namespace: string },
+      spec: { containers: [{ name: "web", image: "registry.example/web:1" }], ...spec },
+    });
+
+  const first = await create({ name: "a" });
+  const second = await create({ name: "b", labels: { app: "web" } });
+
+  const volumes = (pod: Pod) => pod.spec.volumes?.map(({ projected }) => projected);
+  assert.deepEqual({ ...second.spec, volumes: 0, containers: 0 }, { ...first.spec, volumes: 0, containers: 0 });
+  assert.deepEqual(volumes(second), volumes(first));
+  assert.deepEqual(await cluster.client.get(Pod, refTo("b")), second);
+  await assert.rejects(create({ name: "C" }), { reason: "Invalid", message: /metadata.name: Invalid value: "C"/ });
+  await assert.rejects(create({ name: "d", labels: { "-": "" } }), { reason: "Invalid", message: /metadata.labels/ });
+  await assert.rejects(create({ name: "e" }, { hostname: "-" }), { reason: "Invalid", message: /spec.hostname/ });
+  await assert.rejects(create({ name: "e" }, { hostname: "-" }), { reason: "Invalid", message: /spec.hostname/ });
+});
+
+test("a client is warned about each copy of a pod that is probably not intended", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const metadata = { namespace: "default" };
+  await cluster.client.create(ServiceAccount, { metadata: { name: "default", ...metadata } });
+  const containers = [{ name: "web", image: "registry.example/web:1" }];
+  const spec = { containers, nodeSelector: { "beta.kubernetes.io/os": "linux" } };
+
+  for (const name of ["a", "b"]) {
+    const body = { metadata: { name, ...metadata }, spec };
+    const { warnings } = await ask(cluster.api.server, "POST /api/v1/namespaces/default/pods", { body });
+    assert.match(String(warnings), /beta.kubernetes.io\/os/);
+  }
+});
+
 test("an object larger than the body limit is refused, even from within the process", async () => {
   await using cluster = await startCluster({ controllers: false });
   const metadata = { name: "web", namespace: "default" };

@@ -1,7 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { alreadyExists } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
-import { type Beside, BesideRefused } from "#server/objects/beside.ts";
+import { type Beside, BesideRefused, type NewParts } from "#server/objects/beside.ts";
 import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
 import { type Write, type WriteDeps } from "../write.ts";
 import { settleManagedFields } from "./managed-fields.ts";
@@ -15,9 +15,9 @@ export interface NextVersion {
 export function commitNew(
   deps: WriteDeps,
   { resource, options }: Write,
-  { object, beside }: { readonly object: ApiObject; readonly beside: Beside | undefined },
+  { object, ...more }: { readonly object: ApiObject } & NewParts,
 ): Promise<EncodedObject> {
-  return options.dryRun ? dryCreate(deps, resource, object) : deps.objects.create(resource, object, beside);
+  return options.dryRun ? dryCreate(deps, resource, object) : deps.objects.create(resource, object, more);
 }
 
 async function dryCreate(deps: WriteDeps, resource: Resource, object: ApiObject): Promise<EncodedObject> {
