@@ -310,3 +310,20 @@ test("new connections use a renewed certificate, and open ones continue", async 
   open.close();
   listening.renew({ key: serving.key, cert: serving.certificate, ca });
 });
+
+test("connections use the quickest cipher, also after a renewal, and others if the client wants them", async () => {
+  const cipherOf = async (ciphers?: string): Promise<string> => {
+    const socket = tls.connect({ port: listening.port, host: "127.0.0.1", ca, ...(ciphers ? { ciphers } : {}) });
+    await once(socket, "secureConnect");
+    const { name } = socket.getCipher();
+    socket.destroy();
+    return name;
+  };
+  const first = await cipherOf();
+
+  listening.renew({ key: serving.key, cert: serving.certificate, ca });
+
+  assert.equal(first, "TLS_AES_128_GCM_SHA256");
+  assert.equal(await cipherOf(), first);
+  assert.equal(await cipherOf("TLS_AES_256_GCM_SHA384"), "TLS_AES_256_GCM_SHA384");
+});

@@ -1,3 +1,4 @@
+import { constants } from "node:crypto";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
@@ -47,6 +48,7 @@ export async function listen(
     key,
     cert,
     ca,
+    ciphers,
     requestCert: true,
     rejectUnauthorized: false,
     allowHTTP1: true,
@@ -73,10 +75,14 @@ export async function listen(
   const port = typeof address === "object" && address ? address.port : options.port;
   return {
     port,
-    renew: (pair) => server.setSecureContext({ ...pair }),
+    renew: (pair) => server.setSecureContext({ ...pair, ciphers }),
     [Symbol.asyncDispose]: () => close(edge, front),
   };
 }
+
+/** As Go's servers, AES with 128 bits before 256: it is as safe, and a long list costs a tenth less. */
+const quickest = "TLS_AES_128_GCM_SHA256";
+const ciphers = [quickest, ...constants.defaultCoreCipherList.split(":").filter((name) => name !== quickest)].join(":");
 
 function takeRequests(edge: Edge, server: http2.Http2SecureServer): void {
   const take = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse): void => {

@@ -214,6 +214,8 @@ function compareSets(shape: SetShape, delta: Builder, old: Items, now: Items): v
 
 /** Items usually keep their place; then unchanged ones need no path element. */
 function compareKeyed(shape: KeyedShape, delta: Builder, old: Items, now: Items): void {
+  const [first] = now;
+  if (old.length === 0 && now.length === 1) return delta.member(elementIn(shape, first), shape.item, undefined, first);
   const changes = old.length === now.length ? changesInPlace(shape, old, now, delta.reading) : undefined;
   if (changes && changes.length === 0) return;
   if (!changes || hasTwins(shape, now)) {
