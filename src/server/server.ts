@@ -22,6 +22,7 @@ import { pluginWaits } from "./plugin-waits.ts";
 import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
 import { type ResourceRegistry } from "./registry.ts";
 import { auditIdOf } from "./request/audit-id.ts";
+import { countRequests } from "./request/count-requests.ts";
 import { type Deadlines } from "./request/deadlines.ts";
 import {
   type Answer,
@@ -324,59 +325,4 @@ function toStatusError(error: unknown, request: ApiRequest, log: Log): StatusErr
     log.error("request failed", { ...facts, error });
   }
   return status;
-}
-
-const seconds = [
-  0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
-];
-
-/** Only served resources have their own metrics: otherwise clients could fill the memory with names. */
-function countedAs(
-  { verb, group, version, resource, subresource }: RequestInfo,
-  resources: ResourceRegistry,
-): string[] {
-  const known = resources.find(group, version, resource);
-  const isServed = known && (!subresource || known.subresources.some(({ name }) => name === subresource));
-  const shown = verbsCounted.has(verb) ? verb.toUpperCase() : "OTHER";
-  return isServed ? [shown, group, version, resource, subresource] : [shown, "", "", "", ""];
-}
-const verbsCounted = new Set(["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]);
-
-function countRequests({ metrics, clock, resources }: ServerDeps) {
-  const labels = ["verb", "group", "version", "resource", "subresource"];
-  const total = metrics.counter("apiserver_request_total", "Requests by verb, resource and response code.", [
-    ...labels,
-    "code",
-  ]);
-  const duration = metrics.histogram("apiserver_request_duration_seconds", "How long requests took.", {
-    labels,
-    buckets: seconds,
-  });
-  return (context: Context, next: Next): Answer | Promise<Answer> => {
-    const { verb } = context.info;
-    const values = countedAs(context.info, resources);
-    const start = clock.now();
-    const count = (code: string): void => {
-      total.add([...values, code]);
-      if (verb !== "watch") duration.observe(values, (clock.now() - start) / 1000);
-    };
-    const counted = <A extends MadeAnswer>(answer: A): A => {
-      count("status" in answer ? String(answer.status) : "200");
-      return answer;
-    };
-    const fail = (error: unknown): never => {
-      count(error instanceof StatusError ? String(error.code) : "500");
-      throw error;
-    };
-    // Only when the past is read does it turn out whether the store still has it.
-    const pass = (answer: Answer): Answer =>
-      answer.type === "deferred" ? { ...answer, read: () => answer.read().then(counted, fail) } : counted(answer);
-    let answer: Answer | Promise<Answer>;
-    try {
-      answer = next(context);
-    } catch (error) {
-      return fail(error);
-    }
-    return answer instanceof Promise ? answer.then(pass, fail) : pass(answer);
-  };
 }

@@ -4,10 +4,12 @@ export class Metrics {
 
   counter(name: string, help: string, labels: readonly string[] = []): Counter {
     const family = this.#family(name, help, { type: "counter", labels });
+    const add = (key: string, by: number) => void family.values.set(key, (family.values.get(key) ?? 0) + by);
     return {
-      add(values, by = 1) {
+      add: (values, by = 1) => add(keyOf(values), by),
+      of(values) {
         const key = keyOf(values);
-        family.values.set(key, (family.values.get(key) ?? 0) + by);
+        return () => add(key, 1);
       },
     };
   }
@@ -80,6 +82,8 @@ export class Metrics {
 
 export interface Counter {
   add(labels: readonly string[], by?: number): void;
+  /** The same for fixed labels, by one. */
+  of(labels: readonly string[]): () => void;
 }
 export interface Histogram {
   observe(labels: readonly string[], value: number): void;
