@@ -4,6 +4,8 @@ import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { CronJob } from "#api/batch/cron-job.ts";
 import { Job } from "#api/batch/job.ts";
+import { isFinished } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { explain } from "./explain.ts";
@@ -94,6 +96,18 @@ for (const { name, exit, job, state, says } of jobs) {
     assert.equal(explanation.state, state);
   });
 }
+
+test("why a Job names the pod that failed last", async () => {
+  await using cluster = await start(3);
+  await cluster.client.create(Job, jobOf());
+  await cluster.until(async () => (await cluster.list(Pod)).filter(isFinished).length === 4, 600_000);
+
+  const createdAt = ({ metadata }: Pod): string => metadata.creationTimestamp ?? "";
+  const [newest] = (await cluster.list(Pod)).toSorted((a, b) => (createdAt(a) < createdAt(b) ? 1 : -1));
+  const why = await cluster.why("job/x");
+
+  assert.ok(why.includes(`Pod ${newest?.metadata.name} has failed`), why);
+});
 
 const cronJobOf = (spec: Partial<InputOf<CronJob>["spec"]> = {}): InputOf<CronJob> => ({
   metadata,

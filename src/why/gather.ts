@@ -184,7 +184,7 @@ class Gatherer {
     const { namespace } = job.metadata;
     const { items } = await this.#client.list(Pod, { namespace });
     const pods = items.filter((pod) => isControlledBy(pod, job));
-    const failed = pods.filter(({ status }) => status.phase === "Failed").at(-1);
+    const failed = newestOf(pods.filter(({ status }) => status.phase === "Failed"));
     return {
       nowMs: this.#nowMs,
       job,
@@ -199,13 +199,12 @@ class Gatherer {
     const { namespace } = cronJob.metadata;
     const { items } = await this.#client.list(Job, { namespace });
     const jobs = items.filter((job) => isControlledBy(job, cronJob));
-    const createdOf = ({ metadata }: Job): string => metadata.creationTimestamp ?? "";
     return {
       nowMs: this.#nowMs,
       cronJob,
       events: await this.#events(cronJob),
       nextMs: nextOf(cronJob, this.#nowMs),
-      lastJob: jobs.toSorted((a, b) => (createdOf(a) < createdOf(b) ? -1 : 1)).at(-1),
+      lastJob: newestOf(jobs),
     };
   }
 
@@ -315,6 +314,10 @@ function seen(event: Event): SeenEvent {
     fieldPath: involvedObject.fieldPath ?? "",
   };
 }
+
+const createdAt = ({ metadata }: ApiObject): string => metadata.creationTimestamp ?? "";
+const newestOf = <T extends ApiObject>(objects: readonly T[]): T | undefined =>
+  objects.toSorted((a, b) => (createdAt(a) < createdAt(b) ? -1 : 1)).at(-1);
 
 /** The API has checked the schedule, but one from an older release may not be readable. */
 function nextOf({ spec }: CronJob, nowMs: number): number | undefined {
