@@ -107,7 +107,7 @@ class EtcdStore implements Store {
     const following = follow(
       {
         ...deps,
-        position: () => this.#mirror.streamed,
+        position: () => this.#mirror.position,
         check: () => this.#readRevision().then(() => undefined),
         changes: (changes, upTo) => {
           const recognized = changes.map((change) => this.#inFlight.recognize(change));

@@ -55,7 +55,11 @@ async function followOnce(deps: FollowDeps, signal: AbortSignal, onCreated: () =
   const reader = new StreamReader(deps);
   for await (const response of deps.client.watch(deps.position() + 1, signal)) {
     if (response.canceled) {
-      if (response.compactRevision > 0) return await deps.startOver();
+      if (response.compactRevision > 0) {
+        // Our own writes may have brought us further than the stream has: then nothing is missing.
+        if (deps.position() + 1 < response.compactRevision) await deps.startOver();
+        return;
+      }
       throw new Error(`etcd ended the watch: ${response.cancelReason || "it gives no reason"}`);
     }
     if (response.created) onCreated();

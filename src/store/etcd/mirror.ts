@@ -52,6 +52,10 @@ export class Mirror {
   get streamed(): number {
     return this.#streamed;
   }
+  /** Every change up to this revision is known, from the stream or from answers to our own writes. */
+  get position(): number {
+    return Math.max(this.#streamed, this.revision);
+  }
 
   /** The initial state, at this revision. */
   fill(entries: Iterable<Omit<Row, "row" | "at" | "expires">>, revision: number): void {
