@@ -34,6 +34,8 @@ test("removeClusterData() removes a directory that has nothing else", async () =
   await mkdir(dataDir);
   await writeRecord(dataDir, record);
   await writeFile(path.join(dataDir, claimsFile), "[]");
+  await writeFile(path.join(dataDir, "placements.json"), "{}");
+  await mkdir(path.join(dataDir, "checkpoints"));
 
   assert.deepEqual(await removeClusterData(dataDir), []);
 
