@@ -1,13 +1,14 @@
 import { type Cursor } from "#api/cursor.ts";
 
-const epoch = Temporal.Instant.fromEpochMilliseconds(0);
+// Not a constant: Node 24 has no Temporal, and must be able to load this file.
+const epoch = () => Temporal.Instant.fromEpochMilliseconds(0);
 
 /** Whether the time zone database has this name, in these upper and lower case letters. */
 export function isTimeZone(name: string): boolean {
   // Offsets such as +01:00 are no names.
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
-    return epoch.toZonedDateTimeISO(name).timeZoneId === name;
+    return epoch().toZonedDateTimeISO(name).timeZoneId === name;
   } catch {
     return false;
   }
