@@ -106,7 +106,10 @@ const route = {
 };
 
 test("a Service, an Ingress and a Gateway lead to real pods, and no request fails while these are replaced", async () => {
-  await kubectl.ok("wait --for condition=Established crd/httproutes.gateway.networking.k8s.io --timeout=60s");
+  // The ingress creates the definitions after `up` has ended.
+  const definition = "crd/httproutes.gateway.networking.k8s.io";
+  await deadline(definition, async () => (await kubectl.run(["get", definition])).code === 0 || undefined);
+  await kubectl.ok(`wait --for condition=Established ${definition} --timeout=60s`);
   for (const object of [web, service, ingress, gateway(), route]) {
     await kubectl.ok("apply -f -", JSON.stringify(object));
   }

@@ -4,7 +4,7 @@ import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import type { Scheduling } from "#cluster/scheduling/load.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { runTogether } from "#lib/async/tasks.ts";
+import { runTogether, type Task } from "#lib/async/tasks.ts";
 import { signingKey } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
@@ -14,6 +14,7 @@ import { type Log } from "#lib/process/log.ts";
 import { Verdicts } from "#scheduler/seeing/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { readyWhenRegistered } from "#server/aggregation/ready-when-registered.ts";
 import { registerOwnApis } from "#server/aggregation/register-own-apis.ts";
 import { runServiceRepair } from "#server/allocate/repair.ts";
 import type { AuditOptions } from "#server/audit/open-audit.ts";
@@ -33,6 +34,7 @@ import { controllerManagerUser, schedulerUser } from "./identities.ts";
 import { announce, keepAnnounced, placeOf, rangesOf, serviceAddress } from "./join/announce.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
+
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
 import type { SecurityOptions } from "./security/options.ts";
 import { ownProxySubject, withOwnProxy } from "./security/own-proxy.ts";
@@ -296,16 +298,6 @@ interface Running {
   readonly signal: AbortSignal;
 }
 
-/** Clients may expect an APIService of every group, so the server is ready when they are there. */
-function readyWhenRegistered({ health }: AssembledServer): () => void {
-  let isRegistered = false;
-  const check = () => (isRegistered ? undefined : "missing APIService");
-  health.addReady({ name: "autoregister-completion", check });
-  return () => {
-    isRegistered = true;
-  };
-}
-
 /** As upstream's, these steps are done when the component runs, not when it has done its work. */
 const startedHere = [
   "priority-and-fairness-config-consumer",
@@ -325,7 +317,7 @@ async function runComponents(
   const schedulerClient = api.clientFor(schedulerUser);
   const base = { informers, clock, log, recorder };
   const own = { informers, clock, log, client: api.loopback };
-  const registered = readyWhenRegistered(api);
+  const { registered, later } = readyWhenRegistered(api.health, clock);
   api.health.step(...startedHere)();
   const place = placeOf(options, port);
   const announced = place ? announcedObjects(place, rangesOf(options).cidrs) : [];
@@ -338,24 +330,25 @@ async function runComponents(
     election: { ...options.controllers?.election, ...scheduling?.election },
   });
   const { key } = security.accounts(signingKey(certificates.pki.serviceAccountKey));
+  const scheduler: Task = async (ended) => {
+    const { runScheduler } = await import("#scheduler/scheduler.ts");
+    await runScheduler({ ...base, client: schedulerClient, random, verdicts, ...setup }, ended);
+  };
   const controllers = controllersTask(options.controllers ?? {}, { api, certificates, key, clock, log, clusterCidr });
   // Also while another server is the leader: then they stand by.
   using running = new DisposableStack();
   for (const name of ["controller-manager", "scheduler"] as const) running.defer(api.components.runs(name));
   await runTogether(signal, [
-    once("kube-controller-manager", api.clientFor(controllerManagerUser), controllers),
+    (ended) => registerOwnApis({ ...own, resources: api.resources, registered }, ended),
+    later(once("kube-controller-manager", api.clientFor(controllerManagerUser), controllers)),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port, certificates }, ended),
-    (ended) => registerOwnApis({ ...own, resources: api.resources, registered }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
     (ended) => runServiceRepair({ ...own, objects: api.objects, range: rangesOf(options).nodePorts }, ended),
     (ended) => api.tokenUses.run(own, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),
-    onceForScheduler("kube-scheduler", schedulerClient, async (ended) => {
-      const { runScheduler } = await import("#scheduler/scheduler.ts");
-      await runScheduler({ ...base, client: schedulerClient, random, verdicts, ...setup }, ended);
-    }),
+    later(onceForScheduler("kube-scheduler", schedulerClient, scheduler)),
   ]);
 }
