@@ -13,7 +13,7 @@ const ours = [
   "dra_manager_state.json",
   "dra_manager_state.json.new",
   "placements.json",
-  "placements.json.draft",
+  "placements.json.new",
   "join.json",
   "join.json.new",
   "kubeconfig",

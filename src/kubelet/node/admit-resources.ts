@@ -20,8 +20,8 @@ export const mayWantResources = ({ placements }: OwnResources, pod: Pod): boolea
 
 /**
  * Gives all containers of a pod their devices, processors and memory before the pod starts. Otherwise gives none, and says why.
- * What neither this pod nor one of `others` has is taken back first. Never rejects: a pod that is not judged would never end.
- * Two pods must not be admitted at the same time.
+ * What the pods that have ended had is taken back first. Never rejects: a pod that is not judged would never end. Two pods must not
+ * be admitted at the same time.
  */
 export async function admitResources(
   own: OwnResources,
@@ -31,7 +31,9 @@ export async function admitResources(
   const { devices, placements } = own;
   const { uid } = pod.metadata;
   try {
-    placements?.keepOnly(new Set([uid, ...others]));
+    placements?.keepOnly(new Set(others));
+    // It may have been placed before a restart. What it has would not count as free for it.
+    placements?.release(uid);
     if (mayWantDevices(pod)) await devices?.keepOnly(new Set([uid, ...others]));
     await giveAll(own, pod);
     await placements?.save();
@@ -39,7 +41,7 @@ export async function admitResources(
   } catch (error) {
     // Where even that fails, as on a full disk, the next admission takes them back.
     await devices?.release(uid).catch(() => {});
-    placements?.keepOnly(new Set(others.filter((one) => one !== uid)));
+    placements?.release(uid);
     return rejectionOf(error);
   }
 }

@@ -20,6 +20,7 @@ after(() => rm(dir, { recursive: true }));
 const mebi = 2 ** 20;
 const cpus = { wholeCores: false, isStrict: false, prefersCache: false, reserved: undefined };
 const anywhere = { policy: "none", scope: "container", prefersClosest: false, maxNodes: 8 } as const;
+const single = { ...anywhere, policy: "single-numa-node" } as const;
 const base: PlacementSettings = { cpus, reconcileMs: 1000, memory: undefined, topology: anywhere };
 const shape = { sockets: 2, nodesPerSocket: 1, cores: 2, threads: 2, memoryBytes: 1024 * mebi };
 
@@ -66,6 +67,32 @@ test("processors go back when their pod has ended, and are known after a restart
   assert.equal(cpusOf(await open({ file }), "c"), "1,3,5,7");
 });
 
+test("placements can be saved several times at once", async () => {
+  const file = `${dir}/together.json`;
+  const placements = await open({ file });
+  const [one, other] = [pod("a", has("2")), pod("b", has("1"))];
+  const nowhere = { mask: undefined, isPreferred: false };
+  const place = (of: Pod) => {
+    for (const container of of.spec.containers) placements.place(of, container, nowhere);
+    return placements.save();
+  };
+  await Promise.all([place(one), place(other), placements.save(), placements.save()]);
+
+  const reopened = await open({ file });
+  assert.deepEqual([cpusOf(reopened, "a"), cpusOf(reopened, "b")], ["1,5", "4"]);
+});
+
+test("a pod that was placed before a restart, but not started, is placed as if it were new", async () => {
+  const file = `${dir}/again.json`;
+  const settings = { topology: single };
+  await admit(await open({ file, settings }), pod("a", has("4")));
+
+  // All of its NUMA node is its own, so nothing else there is left for it.
+  const placements = await open({ file, settings });
+  assert.equal(await admit(placements, pod("a", has("4"))), undefined);
+  assert.equal(cpusOf(placements, "a"), "2-3,6-7");
+});
+
 test("containers reuse the processors of init containers, but not those of sidecars", async () => {
   const placements = await open();
   const spec = {
@@ -109,7 +136,6 @@ test("with strict-cpu-reservation, nobody runs on reserved processors", async ()
   assert.equal(cpusOf(await open({ settings }), "anybody"), "1-3,5-7");
 });
 
-const single = { ...anywhere, policy: "single-numa-node" } as const;
 test("single-numa-node keeps the processors of a container, or of a pod, together", async () => {
   const pair = (uid: string) => pod(uid, has("2"), has("2", "10Mi", { name: "more" }));
   const reasonOf = async (scope: "container" | "pod", uid: string) => {

@@ -1,7 +1,9 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import type { Container } from "#api/core/container/container.ts";
 import type { Pod } from "#api/core/pod.ts";
+import { Semaphore } from "#lib/async/semaphore.ts";
 import { renderCpuSet } from "#lib/data/cpu-set.ts";
+import { replaceFile } from "#lib/fs/replace-file.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import type { PlacementRules } from "./create-rules.ts";
@@ -38,6 +40,8 @@ interface Stored {
 export class Placements {
   readonly rules: PlacementRules;
   readonly #file: string;
+  /** Pods are admitted, started and forgotten at the same time, and all of that is saved. */
+  readonly #saving = new Semaphore(1);
   #placements: readonly Placement[];
 
   private constructor(file: string, rules: PlacementRules, placements: readonly Placement[]) {
@@ -129,10 +133,17 @@ export class Placements {
     return true;
   }
 
+  /** Takes back what a pod has. */
+  release(podUid: string): void {
+    this.#placements = this.#placements.filter((one) => one.podUid !== podUid);
+  }
+
   async save(): Promise<void> {
-    const stored: Stored = { policies: policiesOf(this.rules), placements: this.#placements };
-    await writeFile(`${this.#file}.draft`, JSON.stringify(stored), { mode: 0o600 });
-    await rename(`${this.#file}.draft`, this.#file);
+    await this.#saving.take(() => replaceFile(this.#file, JSON.stringify(this.#stored)));
+  }
+
+  get #stored(): Stored {
+    return { policies: policiesOf(this.rules), placements: this.#placements };
   }
 
   #of(podUid: string, container: string): Placement | undefined {
