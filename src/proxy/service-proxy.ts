@@ -74,6 +74,7 @@ export class ServiceProxy {
   #wake = Promise.withResolvers<void>();
   #checkedMs: number;
   #zone = "";
+  #hasLeft = false;
   readonly #unsubscribe: (() => void)[] = [];
 
   constructor(deps: OwnDeps, config: RuleConfig) {
@@ -119,12 +120,12 @@ export class ServiceProxy {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
-  /** Leads the service of this node's own server to its other endpoints again. */
+  /** Leads the service of this node's own server to its other endpoints again. The next proxy may lead it back. */
   async leave(): Promise<void> {
     const { ownEndpoint, clock } = this.#deps;
     if (!ownEndpoint?.server || this.#plans.size === 0) return;
     ownEndpoint.onChange(() => undefined);
-    ownEndpoint.server = undefined;
+    this.#hasLeft = true;
     this.#touchAt(ownEndpoint.clusterIP);
     await withDeadline(leaveMs, { clock, signal: neverAborted }, async (limit) => {
       await this.#plan(limit);
@@ -370,7 +371,7 @@ export class ServiceProxy {
     const family = this.#config.family === "ip" ? "IPv4" : "IPv6";
     const node: NodePlace = { name: this.#deps.nodeName, zone: this.#zone, family };
     const plan = planService(service, this.#slices.by("service", key), node);
-    return plan && planOwnEndpoint(plan, this.#deps.ownEndpoint);
+    return plan && planOwnEndpoint(plan, this.#hasLeft ? undefined : this.#deps.ownEndpoint);
   }
 }
 

@@ -11,23 +11,30 @@ const limitMs = 10_000;
 /** Restricts the traffic of a new pod before anything in it runs. The kubelet asks, and the proxy of the node answers. */
 export class TrafficGuard {
   readonly #clock: Clock;
-  readonly #families = new Map<string, PromiseWithResolvers<Restrict>>();
+  /** By IP family, each of which has its own rules: resolved when a proxy answers for it. */
+  readonly #ready = new Map<string, PromiseWithResolvers<void>>();
+  readonly #answers = new Map<string, Restrict>();
 
-  /** Each IP family has its own rules, and a proxy for them. */
   constructor(clock: Clock, families: readonly string[] = ["ip"]) {
     this.#clock = clock;
-    for (const family of families) this.#families.set(family, Promise.withResolvers());
+    for (const family of families) this.#ready.set(family, Promise.withResolvers());
   }
 
-  /** The proxy has applied all rules so far, and answers from now on. */
+  /** The proxy has applied all rules so far, and answers from now on, in place of one that has ended. */
   answerBy(family: string, restrict: Restrict): void {
-    this.#families.get(family)?.resolve(restrict);
+    this.#answers.set(family, restrict);
+    this.#ready.get(family)?.resolve();
   }
 
   /** Resolves when the pod, which has just got these addresses, can do no more than its policies allow. */
   async restrict(pod: Pod, addresses: readonly string[]): Promise<void> {
     const task = async (): Promise<void> => {
-      await Promise.all([...this.#families.values()].map(async ({ promise }) => (await promise)(pod, addresses)));
+      await Promise.all(
+        Array.from(this.#ready, async ([family, { promise }]) => {
+          await promise;
+          await this.#answers.get(family)?.(pod, addresses);
+        }),
+      );
     };
     const outcome = await withDeadline(limitMs, { clock: this.#clock, signal: neverAborted }, task);
     if (outcome === outOfTime) throw new Error("the rules of the pod's network policies are not in place");
