@@ -90,34 +90,33 @@ export class NodePods {
 
   /** The verdict on a new pod, at once if possible. */
   #admit(pod: Pod): { rejection?: Rejection | undefined; admission?: Promise<Rejection | undefined> } {
-    const verdict = this.#judge(pod);
-    const { newestNode, node } = this.#options;
-    if (newestNode && isWorthASecondLook(pod, node?.(), verdict)) {
-      return { admission: this.#judgeAgain(pod, verdict, newestNode) };
+    const { newestNode } = this.#options;
+    const room = { ...this.roomFor(pod.metadata.uid), node: this.#options.node?.() };
+    const verdict = this.#judge(pod, room);
+    if (newestNode && isWorthASecondLook(pod, room.node, verdict)) {
+      return { admission: this.#judgeAgain(pod, { room, verdict }, newestNode) };
     }
     if (verdict) return { rejection: verdict };
     return mayWantResources(this.#own, pod) ? { admission: this.#admitResources(pod) } : {};
   }
 
+  /** Judges by the pods that were there before this one. Otherwise two pods that come together could exclude each other. */
   async #judgeAgain(
     pod: Pod,
-    verdict: Rejection | undefined,
+    { room, verdict }: { readonly room: NodeRoom; readonly verdict: Rejection | undefined },
     newestNode: () => Promise<Node>,
   ): Promise<Rejection | undefined> {
     // Without an answer, the first verdict stays.
     const node = await newestNode().catch(() => undefined);
-    const refused = node ? this.#judge(pod, node) : verdict;
+    const refused = node ? this.#judge(pod, { ...room, node }) : verdict;
     return refused ?? (mayWantResources(this.#own, pod) ? await this.#admitResources(pod) : undefined);
   }
 
-  #judge(pod: Pod, node = this.#options.node?.()): Rejection | undefined {
+  #judge(pod: Pod, room: NodeRoom): Rejection | undefined {
     if (this.#options.isShuttingDown?.()) {
       return { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." };
     }
-    return (
-      pressureRejection(pod, this.#options.pressure?.() ?? []) ??
-      admitPod(pod, { ...this.roomFor(pod.metadata.uid), node })
-    );
+    return pressureRejection(pod, this.#options.pressure?.() ?? []) ?? admitPod(pod, room);
   }
 
   get #own() {
