@@ -85,6 +85,9 @@ test("old rotated files are removed by number and by age, and other files are no
   for (const name of ["audit-notes.log", "audit-1999.log.gz", "other.log"]) {
     await writeFile(path.join(path.dirname(log.file), name), "keep");
   }
+  for (const left of ["", ".tmp"]) {
+    await writeFile(path.join(path.dirname(log.file), `audit-1999-01-01T00-00-00.000.log${left}`), "left");
+  }
   {
     await using writer = await log.open();
     for (let n = 0; n < 10; n++) {

@@ -19,7 +19,10 @@ interface Backup {
 /** Removes the rotated files of a log that are too many or too old. */
 export async function pruneBackups(file: string, limits: BackupLimits, nowMs: number): Promise<void> {
   for (const { entry } of planPrune(await backupsOf(file), limits, nowMs)) {
-    await rm(path.join(path.dirname(file), entry), { force: true });
+    const backup = path.join(path.dirname(file), entry);
+    await rm(backup, { force: true });
+    // A server that ended while it compressed the file has left a part.
+    await rm(`${backup}.tmp`, { force: true });
   }
 }
 
