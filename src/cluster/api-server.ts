@@ -346,6 +346,7 @@ function nonResourceDeps(
   if (encryption?.mayHaveServices) health.add({ name: "kms-providers", check: () => encryption.fault });
   // As it is stored: encrypted values stay encrypted.
   const backup = answerBackup(store);
+  let read: Promise<ReadHops> | undefined;
   const seeing = answerSeeing({
     recorder,
     verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? [], verdicts?.whereIs(key)),
@@ -353,7 +354,9 @@ function nonResourceDeps(
       ? {
           async hopsOfNodes(trace, signal) {
             const { hopsOfNodes } = await import("#server/usage/node-hops.ts");
-            return hopsOfNodes({ informers, clock, read: await nodeHops(objects) }, trace, signal);
+            // Once, so that traces share the connections to nodes.
+            read ??= nodeHops(objects);
+            return hopsOfNodes({ informers, clock, read: await read }, trace, signal);
           },
         }
       : {}),
