@@ -39,10 +39,14 @@ test("parseMachinePorts() reads what is no table as nothing", () => {
   assert.deepEqual(parseMachinePorts([{ protocol: "tcp", text: "x\n\n:\n 0: zz:zz 0 0A" }], [1, 2]), []);
 });
 
-test("MachinePorts keeps low ports, also while their program starts again", () => {
+test("MachinePorts keeps low ports for a while, because their program may be starting again", () => {
   const ports = new MachinePorts();
   assert.equal(ports.update(["tcp . 22", "tcp . 8080"]), true);
   assert.equal(ports.update(["tcp . 22", "tcp . 8080"]), false);
   assert.equal(ports.update([]), true);
   assert.deepEqual([...ports.all], ["tcp . 22"]);
+
+  for (let look = 2; look < 20; look++) assert.equal(ports.update([]), false);
+  assert.equal(ports.update([]), true);
+  assert.deepEqual([...ports.all], []);
 });

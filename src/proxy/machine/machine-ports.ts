@@ -36,21 +36,28 @@ export function parseMachinePorts(tables: readonly SocketTable[], ephemeral: rea
 const isLoopback = (hex: string): boolean =>
   /^(0{16}FFFF0000)?[0-9A-F]{6}7F$/.test(hex) || hex === "00000000000000000000000001000000";
 
+/** A node looks every 30 s, so this is ten minutes. */
+const looksToForget = 20;
+
 /**
  * Remembers the ports of the machine. A program below port 1024, such as that of SSH, may be starting again at the moment
- * when we look, so such a port stays the machine's.
+ * when we look, so such a port stays the machine's for a while.
  */
 export class MachinePorts {
-  #known: ReadonlySet<MachinePort> = new Set();
+  /** Port → how many looks ago it was in use. */
+  #known: ReadonlyMap<MachinePort, number> = new Map();
 
   get all(): ReadonlySet<MachinePort> {
-    return this.#known;
+    return new Set(this.#known.keys());
   }
-  /** Returns whether anything has changed. */
+
+  /** Notes what a look has found. Returns whether anything has changed. */
   update(found: readonly MachinePort[]): boolean {
-    const kept = [...this.#known].filter((port) => Number(port.split(" ").at(-1)) < lowPorts);
-    const next = new Set([...kept, ...found]);
-    const isSame = next.size === this.#known.size && [...next].every((port) => this.#known.has(port));
+    const kept = Array.from(this.#known, ([port, looks]) => [port, looks + 1] as const).filter(
+      ([port, looks]) => Number(port.split(" ").at(-1)) < lowPorts && looks < looksToForget,
+    );
+    const next = new Map([...kept, ...found.map((port) => [port, 0] as const)]);
+    const isSame = next.size === this.#known.size && [...next.keys()].every((port) => this.#known.has(port));
     this.#known = next;
     return !isSame;
   }
