@@ -82,6 +82,22 @@ test("addFailed() doubles the delay of each key from 5 ms to 1000 s; forget() re
   assert.equal(queue.addFailed("a"), 5);
 });
 
+test("hasRetryFrom() tells whether a key waits for its retry, by the time of its last failure", async () => {
+  const { queue, clock } = setup();
+  const start = clock.now();
+  queue.addFailed("a");
+  queue.addAfter("b", 1000);
+
+  assert.deepEqual([queue.hasRetryFrom(start - 1), queue.hasRetryFrom(start)], [false, true]);
+  await clock.advance(10);
+  assert.equal(queue.hasRetryFrom(start), false);
+  await queue.next();
+  queue.addFailed("a");
+  assert.deepEqual([queue.hasRetryFrom(start), queue.hasRetryFrom(clock.now())], [false, true]);
+  queue.forget("a");
+  assert.equal(queue.hasRetryFrom(clock.now()), false);
+});
+
 test("a key that fails again before its delay is over keeps its number of failures", async () => {
   const { queue } = setup();
   const fail = async (): Promise<number> => {

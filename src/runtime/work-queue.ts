@@ -33,7 +33,7 @@ export class WorkQueue<C = unknown> {
   /** Added while busy. */
   readonly #again = new Map<string, C | undefined>();
   readonly #delayed = new Map<string, () => void>();
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new Map<string, { readonly count: number; readonly atMs: number }>();
   /** Keys that failed, and are processed again before their delay is over. */
   readonly #early = new Set<string>();
   readonly #takers: ((work: Work<C> | undefined) => void)[] = [];
@@ -55,7 +55,11 @@ export class WorkQueue<C = unknown> {
   }
   /** The number of consecutive failures of the key. */
   failures(key: string): number {
-    return this.#failures.get(key) ?? 0;
+    return this.#failures.get(key)?.count ?? 0;
+  }
+  /** Whether a key waits for its retry that last failed at this time or before. */
+  hasRetryFrom(atMs: number): boolean {
+    return this.#failures.entries().some(([key, failure]) => failure.atMs <= atMs && this.#delayed.has(key));
   }
 
   add(key: string, cause?: C): void {
@@ -86,7 +90,7 @@ export class WorkQueue<C = unknown> {
    */
   addFailed(key: string, cause?: C): number {
     const failures = Math.max(1, this.failures(key) + (this.#early.has(key) ? 0 : 1));
-    this.#failures.set(key, failures);
+    this.#failures.set(key, { count: failures, atMs: this.#clock.now() });
     const delayMs = backoffMs(failures, this.#backoff);
     this.addAfter(key, delayMs, cause);
     return delayMs;

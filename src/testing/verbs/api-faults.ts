@@ -31,6 +31,7 @@ export interface FaultRule {
 
 interface Rule extends FaultRule {
   left: number;
+  isUsed: boolean;
   readonly revision: number;
 }
 
@@ -61,6 +62,7 @@ export class ApiFaults implements Interceptor {
   readonly #watches = new Set<WatchSink>();
   /** How many requests the rules have affected. */
   count = 0;
+  #hopeMs: number | undefined;
 
   constructor(deps: FaultDeps) {
     this.#deps = deps;
@@ -69,14 +71,20 @@ export class ApiFaults implements Interceptor {
   /** The returned function takes the rule back. */
   add(rule: FaultRule): () => void {
     checkRule(rule);
-    const own: Rule = { ...rule, left: rule.times ?? Number.POSITIVE_INFINITY, revision: this.#deps.revision() };
+    const left = rule.times ?? Number.POSITIVE_INFINITY;
+    const own: Rule = { ...rule, left, isUsed: false, revision: this.#deps.revision() };
     this.#rules.add(own);
-    return () => void this.#rules.delete(own);
+    return () => this.#takeBack(own);
   }
 
   /** Takes all rules back. */
   clear(): void {
-    this.#rules.clear();
+    for (const rule of this.#rules) this.#takeBack(rule);
+  }
+
+  /** Requests that failed at this time or before may succeed when they are tried again; undefined if none has. */
+  get hopeMs(): number | undefined {
+    return this.#hopeMs;
   }
 
   /** Ends all watches, as a server that restarts does. */
@@ -107,6 +115,10 @@ export class ApiFaults implements Interceptor {
     return { ...answer, start };
   }
 
+  #takeBack(rule: Rule): void {
+    if (this.#rules.delete(rule) && rule.isUsed) this.#hopeMs = this.#deps.clock.now();
+  }
+
   #ruleFor(request: ApiRequest): Rule | undefined {
     const info = parseRequestInfo(request.method, request.path, new URLSearchParams(request.query));
     const user = request.peer.user?.name;
@@ -117,7 +129,10 @@ export class ApiFaults implements Interceptor {
       const isThere = namespace === info.namespace && name === info.name && (rule.user ?? user) === user;
       if (!isIt || !isThere || rule.left <= 0 || (share < 1 && this.#deps.random() >= share)) continue;
       rule.left--;
+      rule.isUsed = true;
       this.count++;
+      // A rule that always applies makes a retry fail as well.
+      if (share < 1 || rule.times !== undefined) this.#hopeMs = this.#deps.clock.now();
       return rule;
     }
     return undefined;

@@ -4,6 +4,7 @@ import type { Cause } from "#runtime/run-reconciler.ts";
 import type { WorkQueue } from "#runtime/work-queue.ts";
 import type { Store, StoreEvent } from "#store/store.ts";
 import { createVirtualClock, type VirtualClock } from "../virtual-clock.ts";
+import type { ApiFaults } from "./api-faults.ts";
 import { Changes } from "./diagnose.ts";
 
 export type Condition = () => boolean | Promise<boolean>;
@@ -50,13 +51,17 @@ export const realPace: Pace = { clock: realClock, stepMs: 20, quietMs: 500 };
 export interface Settling extends Pace {
   readonly store: Store;
   readonly queues: ReadonlyMap<string, WorkQueue<Cause>>;
+  readonly faults: Pick<ApiFaults, "hopeMs">;
   /** Throws the error that ended a component. */
   check(): void;
 }
 
-/** Advances time until no queue holds work and nothing has changed for a while. */
+/**
+ * Advances time until no queue holds work and nothing has changed for a while. A key that waits for its retry is work if
+ * an injected fault was to blame and is over: the pause before a retry may be longer than that while.
+ */
 export async function settle(settling: Settling, options: SettleOptions = {}): Promise<void> {
-  const { store, clock, queues, stepMs, check } = settling;
+  const { store, clock, stepMs, check } = settling;
   const { quietMs = settling.quietMs, limitMs = defaultLimitMs } = options;
   const limit = clock.now() + limitMs;
   let changes = new Changes();
@@ -74,9 +79,9 @@ export async function settle(settling: Settling, options: SettleOptions = {}): P
   });
   try {
     if (clock !== realClock) await clock.settle();
-    while (isBusy(queues) || clock.now() - quietSince < quietMs) {
+    while (isBusy(settling) || clock.now() - quietSince < quietMs) {
       check();
-      if (clock.now() >= limit) throw new Error(notSettled({ queues, changes, limitMs, clock, countedSince }));
+      if (clock.now() >= limit) throw new Error(notSettled({ ...settling, changes, limitMs, countedSince }));
       if (clock.now() - countedSince >= countingMs) {
         changes = new Changes();
         countedSince = clock.now();
@@ -92,25 +97,31 @@ export async function settle(settling: Settling, options: SettleOptions = {}): P
 /** Changes are counted for at most this long, so that those of the beginning are not named. */
 const countingMs = 600_000;
 
-interface Unsettled extends Pick<Settling, "queues"> {
+interface Unsettled extends Pick<Settling, "queues" | "faults"> {
   readonly changes: Changes;
   readonly limitMs: number;
   readonly clock: Clock;
   readonly countedSince: number;
 }
 
-function notSettled({ queues, changes, limitMs, clock, countedSince }: Unsettled): string {
+function notSettled({ queues, faults, changes, limitMs, clock, countedSince }: Unsettled): string {
   const busy = [...queues].filter(([, { size }]) => size > 0).map(([name, { size }]) => `${name} has ${size}`);
+  const retrying = [...queues].filter(([, queue]) => hasRetry(queue, faults)).map(([name]) => name);
   const seconds = Math.round((clock.now() - countedSince) / 1000);
   const named = changes.busiest;
   return [
     `the cluster did not settle within ${limitMs / 1000} s`,
     ...(busy.length > 0 ? [`queues with work: ${busy.join(", ")}`] : []),
+    ...(retrying.length > 0 ? [`queues that wait to retry what failed: ${retrying.join(", ")}`] : []),
     ...(named.length > 0 ? [`these objects keep changing (in the last ${seconds} s): ${named.join(", ")}`] : []),
   ].join("\n");
 }
 
-const isBusy = (queues: ReadonlyMap<string, WorkQueue<Cause>>): boolean => queues.values().some(({ size }) => size > 0);
+const isBusy = ({ queues, faults }: Pick<Settling, "queues" | "faults">): boolean =>
+  queues.values().some((queue) => queue.size > 0 || hasRetry(queue, faults));
+
+const hasRetry = (queue: WorkQueue<Cause>, { hopeMs }: Pick<ApiFaults, "hopeMs">): boolean =>
+  hopeMs !== undefined && queue.hasRetryFrom(hopeMs);
 
 /** Leases, events and the heartbeats of nodes never stop, so they do not count. */
 function isChange({ key, value, previous }: StoreEvent): boolean {

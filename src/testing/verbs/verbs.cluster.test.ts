@@ -153,6 +153,7 @@ test("requests fail, wait and see old state as the test says", async () => {
   apiFaults.add({ verb: "get", resource: "configmaps", status: 500, share: 0.5 });
   const gets = await Promise.allSettled(Array.from({ length: 30 }, () => client.get(ConfigMap, metadata)));
   assert.deepEqual(new Set(gets.map(({ status }) => status)), new Set(["fulfilled", "rejected"]));
+  apiFaults.clear();
   const before500 = apiFaults.count;
   apiFaults.add({ verb: "create", resource: "pods", status: 500, times: 2 });
   await cluster.apply(Deployment, web);
@@ -161,6 +162,31 @@ test("requests fail, wait and see old state as the test says", async () => {
   assert.equal(apiFaults.count - before500, 2);
   assert.throws(() => apiFaults.add({ status: 200 }), /status must be an HTTP status from 400 to 599/);
   assert.throws(() => apiFaults.add({}), /a fault needs a status/);
+});
+
+test("settle() waits for retries that may succeed, and not for those that cannot", async () => {
+  await using cluster = await startCluster({ nodes: 1 });
+  const { apiFaults } = cluster;
+  const ready = async () => (await cluster.list(Pod)).filter(isReady).length;
+  const fault = { verb: "create", resource: "pods", status: 500 };
+
+  apiFaults.add(fault);
+  await cluster.apply(Deployment, web);
+  await cluster.settle();
+  assert.equal(await ready(), 0);
+
+  apiFaults.clear();
+  await cluster.settle();
+  assert.equal(await ready(), 3);
+
+  apiFaults.add({ ...fault, times: 14 });
+  await cluster.apply(Deployment, { ...web, spec: { ...web.spec, replicas: 4 } });
+  await cluster.settle();
+  assert.equal(await ready(), 4);
+
+  apiFaults.add({ ...fault, share: 0.999 });
+  await cluster.apply(Deployment, { ...web, spec: { ...web.spec, replicas: 5 } });
+  await assert.rejects(cluster.settle({ limitMs: 60_000 }), /queues that wait to retry what failed: .*replicaset/);
 });
 
 test("a watch that is cut ends, and its reader can start another", async () => {
