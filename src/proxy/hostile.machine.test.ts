@@ -89,6 +89,25 @@ suite("hostile services and pods", { skip }, () => {
     await remove("thief");
   });
 
+  test("a load balancer with the address of another node leaves that node's programs their ports", async () => {
+    const { pods, node, outside } = network;
+    const addresses = [{ type: "InternalIP", address: outside.address }];
+    const known = proxy.applied();
+    proxy.informers.put(Node, { metadata: { name: "node-2" }, spec: {}, status: { addresses } });
+    await known;
+    for (const endpoints of [places(2), []]) {
+      const attack = { name: "far-balanced", clusterIP: "10.92.0.69", type: "LoadBalancer" as const, endpoints };
+      await putService(proxy, { ...attack, port: 7070, balancerIPs: [outside.address] });
+
+      assert.match(await pods[1].ask("tcp", outside.address, 7070), /^world/);
+      assert.match(await node.ask("tcp", outside.address, 7070), /^world/);
+    }
+    const forgotten = proxy.applied();
+    proxy.informers.delete(Node, { name: "node-2" });
+    await forgotten;
+    await remove("far-balanced");
+  });
+
   test("an external address that is another node's gets no traffic", async () => {
     const { pods, outside } = network;
     const addresses = [

@@ -102,7 +102,7 @@ const serviceRules = (config: RuleConfig): string[] => {
     `${place} vmap @service-ips`,
     ...clusterAddresses(config).map((range) => `${range} return`),
     ...ownPortRules(config),
-    ...balancerRules(place, "balancer-ips"),
+    ...balancerRules(family, place, "balancer-ips"),
     "fib daddr type local meta l4proto . th dport vmap @node-ports",
     `fib daddr type local ${place} vmap @host-ips`,
     "fib daddr type local meta l4proto . th dport vmap @host-ports",
@@ -118,7 +118,7 @@ const refusalRules = (config: RuleConfig): string[] => {
     `${place} vmap @refused-ips`,
     ...clusterAddresses(config).map((range) => `${range} goto refuse`),
     ...ownPortRules(config),
-    ...balancerRules(place, "refused-balancers"),
+    ...balancerRules(config.family, place, "refused-balancers"),
     "fib daddr type local meta l4proto . th dport vmap @refused-ports",
     ...notExternal(config),
     `${place} vmap @refused-externals`,
@@ -133,9 +133,12 @@ const clusterAddresses = ({ family, serviceCidr }: RuleConfig): string[] => [
 const ownPortRules = ({ ownPorts = [] }: RuleConfig): string[] =>
   ownPorts.length > 0 ? [`fib daddr type local tcp dport { ${ownPorts.join(", ")} } return`] : [];
 
-/** A balancer's address may be the machine's, and programs of the machine keep their ports. */
-const balancerRules = (place: string, map: string): string[] => [
-  `fib daddr type != local ${place} vmap @${map}`,
+/**
+ * A balancer's address may be the machine's, and programs of the machine keep their ports. Packets to another node go there,
+ * because only that node knows its programs: otherwise a service could take the API server or SSH away from this node.
+ */
+const balancerRules = (family: RuleConfig["family"], place: string, map: string): string[] => [
+  `fib daddr type != local ${family} daddr != @node-ips ${place} vmap @${map}`,
   `fib daddr type local meta l4proto . th dport != @machine-ports ${place} vmap @${map}`,
 ];
 

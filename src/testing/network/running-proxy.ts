@@ -123,10 +123,13 @@ interface Wanted extends Partial<Service["spec"]> {
   readonly port?: number;
   readonly targetPort?: number;
   readonly nodePort?: number;
+  /** The addresses of its load balancer. */
+  readonly balancerIPs?: readonly string[];
 }
 
 export async function putService(proxy: RunningProxy, wanted: Wanted, trace?: string): Promise<void> {
-  const { name, created, endpoints, protocol = "TCP", port = 80, targetPort = 8080, nodePort, ...spec } = wanted;
+  const { name, created, endpoints, protocol = "TCP", port = 80, targetPort = 8080, nodePort, ...others } = wanted;
+  const { balancerIPs = [], ...spec } = others;
   const service: InputOf<Service> = {
     metadata: { namespace: "default", name, ...(created ? { creationTimestamp: created } : {}) },
     spec: {
@@ -135,7 +138,7 @@ export async function putService(proxy: RunningProxy, wanted: Wanted, trace?: st
       ports: [{ port, protocol, targetPort, ...(nodePort ? { nodePort } : {}) }],
       ...spec,
     },
-    status: { loadBalancer: {} },
+    status: { loadBalancer: { ingress: balancerIPs.map((ip) => ({ ip, ipMode: "VIP" })) } },
   };
   const applied = protocol === "UDP" ? proxy.cleared() : proxy.applied();
   proxy.informers.put(Service, service, trace);
