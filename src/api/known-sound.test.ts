@@ -69,6 +69,22 @@ test("a user who knows what stands for that name gains nothing", () => {
   }
 });
 
+test("an annotation about a container that is named like the volume of a token is looked at", () => {
+  const profile = "container.apparmor.security.beta.kubernetes.io/kube-api-access-aaaaa";
+  const made = (name: string): ApiObject => {
+    const volumes = [{ name, emptyDir: {} }];
+    const annotations = { [profile]: "runtime/default" };
+    return pod({ name: "a", annotations }, { containers: [{ ...container, name }], volumes });
+  };
+  const [sound, faulty] = [made("kube-api-access-aaaaa"), made("kube-api-access-bbbbb")];
+  assert.match(findings(faulty).join(), /container not found/);
+
+  lookAt(kind, sound)?.remember();
+
+  assert.equal(lookAt(kind, sound)?.isKnown, true);
+  assert.equal(lookAt(kind, faulty)?.isKnown, false);
+});
+
 test("an object is known once an equal one was remembered", () => {
   const first = lookAt(kind, pod({ name: "a" }, { hostname: "known" }));
   assert.equal(first?.isKnown, false);

@@ -11,10 +11,11 @@ export function podLook({ metadata, spec }: PodObject): Look | undefined {
   const { volumes = [] } = spec;
   if (dns1123Label.all(name).length > 0 || volumes.some(({ ephemeral }) => ephemeral)) return undefined;
   const text = JSON.stringify(spec);
-  if (text.includes(sameForAll)) return undefined;
+  const all = annotations ? `${text}${JSON.stringify(annotations)}` : text;
+  if (all.includes(sameForAll)) return undefined;
   const token = volumes.find((volume) => tokenName.test(volume.name))?.name;
-  const key = token === undefined ? text : text.replaceAll(token, sameForAll);
-  return { key: annotations ? `${key}${JSON.stringify(annotations)}` : key, spec: text };
+  // In the annotations too: they may name a container that is called the same.
+  return { key: token === undefined ? all : all.replaceAll(token, sameForAll), spec: text };
 }
 
 /** The server makes up a name for the volume of each pod's token. No rule treats names of this form differently. */
