@@ -96,6 +96,14 @@ for (const [what, volume, why] of [
   ["that is larger", volumeOf({ capacity: { storage: "9Gi" } }), /its size is not/],
   ["that stays for ever", volumeOf({ persistentVolumeReclaimPolicy: "Retain" }), /reclaim policy/],
   ["with mount options", volumeOf({ mountOptions: ["suid"] }), /may not have mountOptions/],
+  [
+    "that holds up the deletion of another object",
+    volumeOf(
+      {},
+      { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "b", uid: "1", blockOwnerDeletion: true }] },
+    ),
+    /may not have owners/,
+  ],
 ] as const) {
   test(`a node cannot make a volume ${what}`, async () => {
     await assert.rejects(withClaim()(requestFor(PersistentVolume, volume, { user })), refused(why));
@@ -135,4 +143,22 @@ test("a node cannot change claims but give its own back", async () => {
   await assert.rejects(update(claimOf(given), claimOf({})), refused(/only be given back/));
   await assert.rejects(update(claimOf(given), claimOf(asked, { volumeName: "x" })), refused(/only be given back/));
   await assert.rejects(update(claimOf(given), claimOf(given), "status"), refused(/no volume of this node/));
+});
+
+test("a node that reports the size of a claim cannot change anything else of it", async () => {
+  const admit = withClaim();
+  const old = claimOf(given, { volumeName: name });
+  const status = { user, operation: "UPDATE", subresource: "status", oldObject: old } as const;
+  const grown = { ...old, status: { ...old.status, capacity: { storage: "2Gi" } } };
+  for (const metadata of [
+    { finalizers: ["x.example/stuck"] },
+    { annotations: { ...given, more: "" } },
+    { labels: { app: "other" } },
+    { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "a", uid: "1" }] },
+  ]) {
+    const hostile = { ...grown, metadata: { ...old.metadata, ...metadata } };
+    await assert.rejects(admit(requestFor(PersistentVolumeClaim, hostile, status)), refused(/only the size/));
+  }
+  const odd = { ...old, status: { ...old.status, capacity: { storage: "2Gi", cpu: "1" } } };
+  await assert.rejects(admit(requestFor(PersistentVolumeClaim, odd, status)), refused(/does not ask for that size/));
 });

@@ -92,6 +92,7 @@ function newVolumeFault({ node, claims, classes }: Checked, volume: PersistentVo
   if (persistentVolumeReclaimPolicy !== storageClass.reclaimPolicy)
     return "its reclaim policy is not that of its class";
   if (capacity?.storage !== claim.spec.resources.requests?.storage) return "its size is not what its claim asks for";
+  if (volume.metadata.ownerReferences?.length) return "it may not have owners";
   const further = Object.entries(volume.spec).find(
     ([field, value]) => value !== undefined && !allowedFields.has(field),
   );
@@ -146,9 +147,12 @@ function growthFault(
   if (!volume || volume.spec.claimRef?.uid !== old.metadata.uid || !isOf(node, volume))
     return "the claim has no volume of this node";
   const { capacity, ...status } = claim.status;
-  const { capacity: _, ...before } = old.status;
-  if (!equal(status, before)) return "only the size of a claim may change";
-  return capacity?.storage === old.spec.resources.requests?.storage
-    ? undefined
-    : "the claim does not ask for that size";
+  const { capacity: had, ...before } = old.status;
+  const isSame =
+    equal(status, before) &&
+    equal(namesOf(claim), namesOf(old)) &&
+    equal(claim.metadata.finalizers ?? [], old.metadata.finalizers ?? []);
+  if (!isSame) return "only the size of a claim may change";
+  const { storage = "" } = old.spec.resources.requests ?? {};
+  return equal(capacity, { ...had, storage }) ? undefined : "the claim does not ask for that size";
 }
