@@ -13,7 +13,8 @@ export type ReadHops = (node: string, traceId: string, signal: AbortSignal) => P
 
 const maxNodes = 20;
 const waitMs = 1_000;
-const maxBytes = 1 << 20;
+/** Enough for some hundred hops. What is made to be slow to parse is also short enough then. */
+const maxBytes = 128 << 10;
 
 /** Reads the hops that nodes have recorded, over the connections of the API server to its kubelets. */
 export function kubeletHops(objects: Objects, credentials: () => NodeCredentials, local?: LocalNodes): ReadHops {
