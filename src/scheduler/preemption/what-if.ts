@@ -16,7 +16,8 @@ export class WhatIf implements Disposable {
   readonly #pod: Pod;
   readonly #info: NodeInfo;
   readonly #copy: NodeInfo;
-  readonly #changes = new Map<string, { readonly pod: Pod; sign: 1 | 0 | -1 }>();
+  /** Pod → how to end what is supposed about it. */
+  readonly #supposed = new Map<string, () => void>();
 
   constructor(plugins: readonly SchedulerPlugin[], snapshot: Snapshot, pod: Pod, info: NodeInfo) {
     this.#plugins = plugins;
@@ -43,16 +44,18 @@ export class WhatIf implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const { pod, sign } of this.#changes.values()) {
-      if (sign !== 0) this.#snapshot.topology.podChanged(pod, this.#info, sign === 1 ? -1 : 1);
-    }
+    for (const end of this.#supposed.values()) end();
   }
 
   #change(key: string, pod: Pod, sign: 1 | -1): void {
     changeCopy(this.#copy, key, pod, sign);
-    this.#snapshot.topology.podChanged(pod, this.#info, sign);
-    const known = this.#changes.get(key);
-    if (known) known.sign = (known.sign + sign) as 1 | 0 | -1;
-    else this.#changes.set(key, { pod, sign });
+    const end = this.#supposed.get(key);
+    if (!end) {
+      this.#supposed.set(key, this.#snapshot.topology.suppose(pod, this.#info, sign));
+      return;
+    }
+    // A pod is added and removed in turn, so this takes back what was supposed.
+    end();
+    this.#supposed.delete(key);
   }
 }

@@ -16,7 +16,13 @@ import { Nominations } from "../preemption/nominations.ts";
 import { planPreemption } from "../preemption/plan-preemption.ts";
 import { Snapshot } from "../snapshot.ts";
 import { type World } from "./across-nodes.suite.ts";
-import { labelsOfNamespace, namespaceLabels, randomBusyPod, randomSizedNode } from "./random-cluster.suite.ts";
+import {
+  labelsOfNamespace,
+  namespaceLabels,
+  randomBusyPod,
+  randomLabels,
+  randomSizedNode,
+} from "./random-cluster.suite.ts";
 import { bestEndings, type Cluster, reasonBeside, reasonOf, totalsOf, type Waiting } from "./whole.suite.ts";
 
 /** `SEEDS=10000` for a long run. */
@@ -62,7 +68,9 @@ class Twin {
     const known = random.pick([...this.#pods.keys(), ""]);
     const name = random.pick([...this.#nodes.keys()]);
     if (random.chance(8)) this.#setNode(name);
+    else if (random.chance(4)) this.#removeNode(name);
     else if (random.chance(20) && known) this.#removePod(known);
+    else if (random.chance(9) && known) this.#setPod(relabelled(this.#pods.get(known) as Pod, random));
     else if (random.chance(10) && known) this.#setPod(resized(this.#pods.get(known) as Pod, random));
     else if (random.chance(5)) this.#wait(randomBusyPod(random), name);
     else this.#setPod(randomBusyPod(random, name));
@@ -123,6 +131,11 @@ class Twin {
     this.#snapshot.setNode(node);
   }
 
+  /** Its pods stay, until the node comes back or they are removed. */
+  #removeNode(name: string): void {
+    if (this.#snapshot.nodes.length > 1) this.#snapshot.removeNode(name);
+  }
+
   #setPod(pod: Pod): void {
     this.#pods.set(podKey(pod), pod);
     this.#snapshot.setPod(podKey(pod), pod);
@@ -160,6 +173,16 @@ function resized(pod: Pod, random: Random): Pod {
   const held = { name: first.name, resources: { requests }, allocatedResources: requests, image: "", imageID: "" };
   return { ...pod, status: { ...pod.status, containerStatuses: [held] } } as unknown as Pod;
 }
+
+/** It has other labels, or begins to end. */
+const relabelled = (pod: Pod, random: Random): Pod => ({
+  ...pod,
+  metadata: {
+    ...pod.metadata,
+    labels: randomLabels(random),
+    ...(random.chance(30) ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}),
+  },
+});
 
 test(`decisions and victims agree with the reference in ${seeds.length} random clusters`, () => {
   for (const seed of seeds) {

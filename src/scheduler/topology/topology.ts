@@ -22,6 +22,12 @@ interface Counted {
   readonly sums: Map<string, DomainSums>;
 }
 
+interface Supposed {
+  readonly pod: Pod;
+  readonly slot: number;
+  readonly sign: 1 | -1;
+}
+
 const maxSets = 256;
 const maxDomains = 64;
 const maxNodeSets = 64;
@@ -42,6 +48,8 @@ export class Topology {
   #domains = new LruMap<string, Domains>(maxDomains);
   readonly #sets = new LruMap<string, Counted>(maxSets);
   #nodeSets = new LruMap<string, Uint8Array>(maxNodeSets);
+  /** What is only supposed, so that sets that are counted meanwhile agree with those that are kept. */
+  readonly #supposed = new Set<Supposed>();
 
   constructor(nodes: () => Iterable<NodeInfo>) {
     this.#nodes = nodes;
@@ -96,6 +104,7 @@ export class Topology {
     if (!counted) {
       counted = { set, counts: new Int32Array(0), sums: new Map() };
       for (const info of this.#nodes()) for (const pod of info.pods.values()) count(counted, info.slot, pod, 1);
+      for (const { pod, slot, sign } of this.#supposed) count(counted, slot, pod, sign);
       if (set.key.length <= maxKeyChars) this.#sets.set(set.key, counted);
     }
     return counted;
@@ -112,6 +121,17 @@ export class Topology {
       if (key.length <= maxKeyChars) this.#nodeSets.set(key, nodes);
     }
     return nodes;
+  }
+
+  /** Counts a pod that is not on the node, or leaves one out that is. Returns how to end that. */
+  suppose(pod: Pod, info: NodeInfo, sign: 1 | -1): () => void {
+    const supposed = { pod, slot: info.slot, sign };
+    this.#supposed.add(supposed);
+    this.podChanged(pod, info, sign);
+    return () => {
+      this.#supposed.delete(supposed);
+      this.podChanged(pod, info, sign === 1 ? -1 : 1);
+    };
   }
 
   podChanged(pod: Pod, { slot }: NodeInfo, sign: 1 | -1): void {
