@@ -196,11 +196,11 @@ export class SchedulingQueue {
     this.#backOff(entry);
   }
 
-  /** Wakes the pods that this change can help. */
-  changed(change: ClusterChange): void {
-    this.#note(change);
+  /** Wakes the pods that this change can help. It is nothing to the others. */
+  changed(change: ClusterChange, isConcerned: (pod: QueuedPod) => boolean = everyPod): void {
+    this.#note(change, isConcerned);
     for (const entry of [...this.#unschedulable]) {
-      if (this.#canHelp(entry, change)) this.#retry(entry);
+      if (isConcerned(entry) && this.#canHelp(entry, change)) this.#retry(entry);
     }
   }
 
@@ -212,8 +212,9 @@ export class SchedulingQueue {
   }
 
   /** An attempt that takes long remembers only so many changes. After that, any may have helped. */
-  #note(change: ClusterChange): void {
+  #note(change: ClusterChange, isConcerned = everyPod): void {
     for (const entry of this.#trying) {
+      if (!isConcerned(entry)) continue;
       if (entry.missed.length < maxMissed) entry.missed.push(change);
       else entry.isChanged = true;
     }
@@ -338,6 +339,8 @@ export class SchedulingQueue {
     if (this.#unschedulable.size > 0) this.#stopSweep = this.#clock.after(sweepMs, () => this.#sweep());
   }
 }
+
+const everyPod = (_: QueuedPod): boolean => true;
 
 function mayHelp(hints: RetryHints, pod: Pod, change: ClusterChange): boolean {
   if (change.kind === "Node") return hints.node?.(pod, change) ?? false;

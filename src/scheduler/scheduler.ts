@@ -25,6 +25,7 @@ import { Nominations } from "./preemption/nominations.ts";
 import { type CandidateLimits } from "./preemption/plan-preemption.ts";
 import { type Outcome, type Search } from "./preemption/preemptor.ts";
 import { type Candidate } from "./preemption/rank.ts";
+import { wakeAfter } from "./preemption/wake-after.ts";
 import { defaultProfile } from "./profiles.ts";
 import { SchedulingQueue } from "./queue.ts";
 import { reportNotScheduled } from "./report.ts";
@@ -75,6 +76,7 @@ class Scheduler {
     this.#verdicts.whereIs = (key) => whereIs(key, { queue: this.#queue, gated: this.#gated, waiting: this.#waiting });
     this.#waiting = new WaitingPods(deps.clock);
     this.#writes = new Writes(deps.log, signal);
+    this.#nominations.onEnd = (nominated, node) => wakeAfter(nominated, node, this.#snapshot, this.#queue);
   }
 
   /** Whether many pods are being placed now. */
@@ -332,18 +334,18 @@ class Scheduler {
     scores: readonly NodeScore[] | undefined,
   ): void {
     const { pod, key, attempts: attempt } = queued;
-    const message = `placed on ${node}`;
-    const at = this.#deps.clock.now();
-    const made = { at, attempt, evaluated, node, score, feasible, rejections: noRejections, message, scores };
-    this.#verdicts.add(key, made);
+    const made = { at: this.#deps.clock.now(), attempt, evaluated, score, feasible, scores };
+    this.#verdicts.add(key, { ...made, node, rejections: noRejections, message: `placed on ${node}` });
     this.#queue.decided(queued);
     this.#assumed.add(key);
     this.#snapshot.setPod(key, { ...pod, spec: { ...pod.spec, nodeName: node } });
+    // It must not count twice on its node, or on two of them.
+    this.#nominations.delete(key);
   }
 
   async #bind(queued: QueuedPod, lane: Lane, node: string): Promise<void> {
-    const { pod } = queued;
-    const aside = (wait: (signal: AbortSignal) => Promise<void>) => this.#writes.aside(queued.key, wait);
+    const { pod, key } = queued;
+    const aside = (wait: (signal: AbortSignal) => Promise<void>) => this.#writes.aside(key, wait);
     const binding = { pod, node, signal: this.#signal, waiting: this.#waiting, aside, log: this.#deps.log };
     const failure = await bindPod(lane.plugins, binding);
     if (failure) return await this.#takeBack(queued, lane, failure, node);
@@ -357,12 +359,12 @@ class Scheduler {
     if (!(failure instanceof NotPermitted) && (await this.#isBoundAnyway(key, pod))) return;
     // It was seen on a node or deleted meanwhile, and that is already handled.
     if (!this.#assumed.delete(key) || this.#signal.aborted) return;
-    const { namespace, name } = pod.metadata;
-    const seen = this.#deps.informers.of(Pod).get({ namespace, name });
+    const seen = this.#deps.informers.of(Pod).get(pod.metadata);
     const isThere = seen && seen.metadata.uid === pod.metadata.uid && !seen.metadata.deletionTimestamp;
     if (!isThere) return this.#forget(key, pod);
     const assumed = this.#snapshot.podOf(key);
     this.#queue.put(key, seen);
+    this.#nominate(key, seen, undefined);
     const refusal = failure instanceof NotPermitted ? refusedAt(node, failure.plugin, failure.message) : undefined;
     if (refusal) this.#reject(queued, refusal);
     else this.#queue.failed(queued);
@@ -382,15 +384,10 @@ class Scheduler {
     return true;
   }
 
-  async #reportRejection(
-    { pod }: QueuedPod,
-    { events }: Lane,
-    message: string,
-    outcome: Outcome | undefined,
-  ): Promise<void> {
+  async #reportRejection({ pod }: QueuedPod, { events }: Lane, message: string, outcome?: Outcome): Promise<void> {
     const what = { pod, reason: "Unschedulable", message, nominate: outcome?.nominate, signal: this.#signal };
-    await reportNotScheduled({ ...this.#deps, events }, what);
-    await outcome?.run(this.#signal);
+    // The pod waits for its victims to end, even if its status could not be written.
+    await reportNotScheduled({ ...this.#deps, events }, what).finally(() => outcome?.run(this.#signal));
   }
 
   #report({ events }: Lane, pod: Pod, reason: string, message: string): Promise<void> {

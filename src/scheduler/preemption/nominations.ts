@@ -10,13 +10,15 @@ export interface Nominated {
 export class Nominations {
   readonly #nodeOf = new Map<string, string>();
   readonly #byNode = new Map<string, Map<string, Pod>>();
+  /** Called when a pod no longer waits for room on a node, so that others may have it. */
+  onEnd: (nominated: Nominated, node: string) => void = () => undefined;
 
   get size(): number {
     return this.#nodeOf.size;
   }
 
   set(key: string, pod: Pod, node: string): void {
-    this.delete(key);
+    if (this.#nodeOf.get(key) !== node) this.delete(key);
     this.#nodeOf.set(key, node);
     const pods = this.#byNode.get(node) ?? new Map<string, Pod>();
     this.#byNode.set(node, pods.set(key, pod));
@@ -27,8 +29,10 @@ export class Nominations {
     if (node === undefined) return;
     this.#nodeOf.delete(key);
     const pods = this.#byNode.get(node);
+    const pod = pods?.get(key);
     pods?.delete(key);
     if (pods?.size === 0) this.#byNode.delete(node);
+    if (pod) this.onEnd({ key, pod }, node);
   }
 
   nodeOf(key: string): string | undefined {

@@ -3,19 +3,24 @@ import { test } from "node:test";
 import { Event } from "#api/core/event.ts";
 import { Pod } from "#api/core/pod.ts";
 import { PriorityClass } from "#api/scheduling/priority-class.ts";
+import { serviceUnavailable } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
+import { seededRandom } from "#lib/data/random.ts";
 import { asking } from "#testing/scheduling.ts";
-import { startCluster } from "#testing/start-cluster.ts";
+import { type ClusterOptions, startCluster } from "#testing/start-cluster.ts";
+import { defaultProfile } from "../profiles.ts";
+import { runScheduler } from "../scheduler.ts";
 
 /** A cluster whose only node has room for two pods of one CPU. */
-async function startFullCluster(stopMs = 0) {
+async function startFullCluster(stopMs = 0, components: ClusterOptions["components"] = () => []) {
   const capacity = { cpu: "2", memory: "8Gi", pods: "20" };
-  const cluster = await startCluster({ nodes: 1, simulation: { capacity, delays: { stopMs } } });
+  const cluster = await startCluster({ nodes: 1, simulation: { capacity, delays: { stopMs } }, components });
   const { client } = cluster;
   for (const [name, value] of Object.entries({ high: 1000, middle: 500 })) {
     await client.create(PriorityClass, { metadata: { name }, value });
   }
-  const add = async (name: string, priorityClassName = "", cpu = "1") => {
-    const spec = { containers: [asking({ cpu })], ...(priorityClassName ? { priorityClassName } : {}) };
+  const add = async (name: string, priorityClassName = "", cpu = "1", more: object = {}) => {
+    const spec = { containers: [asking({ cpu })], ...(priorityClassName ? { priorityClassName } : {}), ...more };
     await client.create(Pod, { metadata: { name, namespace: "default" }, spec });
     await cluster.clock.advance(1000);
   };
@@ -66,4 +71,62 @@ test("a pod waits for its victims on the node that it has nominated, and others 
   );
   await cluster.clock.advance(120_000);
   assert.deepEqual(await phases(), { two: "Pending", three: "Running" });
+});
+
+const rival = { namespace: "default", name: "rival" };
+const nominate = (client: Client, nominatedNodeName: string | null) =>
+  client.patch(Pod, rival, { type: "merge", body: { status: { nominatedNodeName } } }, { subresource: "status" });
+const ends: Record<string, (client: Client) => Promise<unknown>> = {
+  "is taken back": (client) => nominate(client, null),
+  "ends with its pod": (client) => client.delete(Pod, rival),
+};
+
+for (const [how, end] of Object.entries(ends)) {
+  test(`a pod that leaves room for a nominated one is tried again when the nomination ${how}`, async () => {
+    await using world = await startFullCluster();
+    const { cluster, client, add, phases } = world;
+    await add("rival", "", "2", { nodeSelector: { on: "no-node" } });
+    await nominate(client, "node-1");
+    await add("other");
+    assert.equal((await phases()).other, "Pending");
+
+    await end(client);
+    await cluster.clock.advance(60_000);
+
+    assert.equal((await phases()).other, "Running");
+  });
+}
+
+/** The first time that the scheduler says which node a pod waits for, the server does not answer. */
+function refusingOnce(client: Client): Client {
+  let isFirst = true;
+  return {
+    ...client,
+    async patch(resource, ref, patch, options) {
+      const { status } = patch.body as Partial<Pod>;
+      if (!status?.nominatedNodeName || !isFirst) return await client.patch(resource, ref, patch, options);
+      isFirst = false;
+      throw serviceUnavailable("the server is unavailable at the moment");
+    },
+  };
+}
+
+test("victims end although the server does not know which node the pod waits for", async () => {
+  const schedulerName = "refused";
+  await using world = await startFullCluster(0, (deps) => [
+    async (stop) => {
+      const profile = { ...defaultProfile(deps), schedulerName };
+      const { recorder } = deps;
+      assert(recorder);
+      const setup = () => ({ profiles: [profile] });
+      const client = refusingOnce(deps.client);
+      await runScheduler({ ...deps, client, recorder, random: seededRandom(1), setup }, stop);
+    },
+  ]);
+  const { cluster, add, phases } = world;
+  await add("one", "", "2", { schedulerName });
+  await add("three", "high", "2", { schedulerName });
+  await cluster.clock.advance(120_000);
+
+  assert.deepEqual(await phases(), { three: "Running" });
 });
