@@ -41,6 +41,6 @@ function soundOf(resource: Resource): LruMap<string, true> {
 }
 const known = new WeakMap<Resource, LruMap<string, true>>();
 
-/** Per kind: at most 2 MiB of text. Longer text could not be a key: its hash would say nothing about it. */
+/** Per kind: at most 2 MiB of text. V8 hashes much longer texts by their length alone, so they would make slow keys. */
 const maxLooks = 128;
 const maxChars = 8192;

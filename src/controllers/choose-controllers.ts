@@ -63,7 +63,7 @@ export const upstreamControllers: ReadonlyMap<string, readonly string[]> = new M
 
 const byAlias = new Map([...upstreamControllers].flatMap(([name, aliases]) => aliases.map((alias) => [alias, name])));
 
-/** A cluster that is not all on machines of Orlop may have somebody else for this, so `*` does not mean them. */
+/** A cluster may have another controller for this, such as that of a cloud. So `*` does not include them. */
 const onlyByName = new Set(["service-lb-controller"]);
 
 /**

@@ -319,7 +319,7 @@ export class Kubelet {
     return new ImagePuller({ runtime, clock, limits: this.#settings.pulls, plugins });
   }
 
-  /** A machine without memory kills processes of anybody, so its Node tells that. */
+  /** When the machine runs out of memory, the kernel may kill any process. An event of the Node says so. */
   async #watchOom({ events, nodeName }: PodDeps, signal: AbortSignal): Promise<void> {
     const about = { kind: "Node", name: nodeName, uid: nodeName };
     await this.#options.watchSystemOom?.((message) => events.event(about, "Warning", "SystemOOM", message), signal);

@@ -29,7 +29,7 @@ export class OwnEndpoint {
     this.#server = server;
     this.#onChange();
   }
-  /** The proxy, which is one. */
+  /** There is one handler: that of the proxy. */
   onChange(handler: () => void): void {
     this.#onChange = handler;
   }

@@ -10,9 +10,9 @@ export interface Places {
 }
 
 /**
- * Whether a request for a server's certificate names only addresses that its node has reported, and no older one. So a node that
- * reports the address of another cannot keep that one from its certificate. DNS names are left to
- * an administrator, because a machine chooses its name: one called `kubernetes.default.svc` could serve as the API server.
+ * Whether a request for a server's certificate names only addresses that its node has reported, and that no older node has
+ * reported. A younger node does not count: it could report the address of another to block that node's certificate. DNS names are
+ * left to an administrator, because a machine chooses its name: one called `kubernetes.default.svc` could serve as the API server.
  */
 export function servesOwnAddresses({ names }: RequestedCertificate, username: string, places: Places): boolean {
   const { dnsNames, addresses } = names;

@@ -88,7 +88,7 @@ export class Placements {
       ...(cpus && count > 0 ? [cpuHints(cpus, others, uid, count)] : []),
       ...(memory && wanted ? Object.keys(wanted).map(() => memoryHints(memory, others, uid, wanted)) : []),
     ];
-    // A resource that no set of nodes has can only be had against all preferences.
+    // If no set of nodes has enough, the only hint is one that is not preferred. Strict policies then refuse the pod.
     return found.map((some) => (some.length > 0 ? some : [{ mask: undefined, isPreferred: false }]));
   }
 

@@ -43,7 +43,7 @@ export function containerResources(pod: Pod, container: AnyContainer, rules: Res
   const whole = pod.spec.resources?.limits ?? {};
   const cpuLimit = milliOf(limits.cpu) || milliOf(whole.cpu);
   const memory = bytesOf(limits.memory) || bytesOf(whole.memory);
-  // Whoever has processors for itself is limited by them, and a quota would only make it wait.
+  // A container with its own processors is limited by them. A quota would only slow it down.
   const quota = (rules.limitsCpu ?? true) && !hasOwnCpus ? cpuQuotaUs(cpuLimit) : undefined;
   return {
     cpuShares: cpuShares(requests.cpu === undefined ? cpuLimit : milliOf(requests.cpu)),

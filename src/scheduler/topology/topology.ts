@@ -88,7 +88,7 @@ export class Topology {
     const domains = this.domains(holder.term.topologyKey);
     if (holder.sums?.isOf(domains)) return holder.sums;
     const sums = sumOf([holder], domains);
-    // There may be thousands of terms with a few pods each. Those are added up again in no time.
+    // There may be thousands of terms with a few pods each, which are quickly added up again.
     if (domains.size <= maxDomainsPerPod * holder.counts.size) holder.sums = sums;
     return sums;
   }

@@ -23,7 +23,7 @@ export function spreadScore(
   { nodes }: Snapshot,
   needsLabels: boolean,
 ): AcrossNodes["score"] {
-  // Often every node has the labels, and then nobody has to look.
+  // Usually every node has the labels, so no node has to be checked.
   const isIgnored =
     needsLabels && !areComplete(spreads) ? (slot: number): boolean => !hasAllLabels(spreads, slot) : undefined;
   return (slots) => {

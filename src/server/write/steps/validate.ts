@@ -16,7 +16,7 @@ export function prepareNew({ resource, context }: Write, object: ApiObject, now:
   if (resource.hasGeneration) object.metadata.generation = 1;
 }
 
-/** Looks at a new object, unless it is long: then nothing is done twice, and nothing at once. */
+/** Looks at a new object, unless it is long: its text would be made in one turn, and is made again for the store. */
 export const lookAtNew = (write: Write, object: ApiObject): Looked | undefined =>
   isLong(write) ? undefined : lookAt(write.resource, object);
 
