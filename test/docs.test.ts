@@ -227,6 +227,7 @@ test("docs/supported.md lists every kind that is served", () => {
   const served = new Set([...allResources, ComponentStatus].map(({ kind, group }) => `${kind} of ${group || "core"}`));
 
   assert.deepEqual(listed.sort(), [...served].sort());
+  assert.match(readFileSync(path.join(root, "docs/supported.md"), "utf8"), new RegExp(`\\[${served.size} kinds of `));
 });
 
 test("docs/supported.md lists the admission plugins in their order", () => {

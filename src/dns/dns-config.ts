@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { equal } from "#lib/data/equal.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { parseUpstream } from "./upstream.ts";
@@ -33,8 +34,8 @@ export function parseDnsConfig(data: Readonly<Record<string, string>>): ParsedDn
   const faults: string[] = [];
   const stubDomains: Record<string, readonly string[]> = {};
   const domains = parseJson("stubDomains", data.stubDomains, faults);
-  if (domains !== undefined && !isMap(domains)) faults.push("stubDomains is not a map from domains to servers");
-  for (const [domain, servers] of Object.entries(isMap(domains) ? domains : {}).slice(0, maxDomains)) {
+  if (domains !== undefined && !isObject(domains)) faults.push("stubDomains is not a map from domains to servers");
+  for (const [domain, servers] of Object.entries(isObject(domains) ? domains : {}).slice(0, maxDomains)) {
     const name = domain.toLowerCase().replace(/\.$/, "");
     const found = serversIn(servers);
     if (name.length <= 253 && domainForm.test(name) && found.length > 0) stubDomains[name] = found;
@@ -56,9 +57,6 @@ function parseJson(key: string, text: string | undefined, faults: string[]): unk
   }
   return undefined;
 }
-
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The first few entries that are addresses, with or without a port. A name could only be resolved by this server. */
 const serversIn = (value: unknown): string[] =>

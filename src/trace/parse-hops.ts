@@ -1,3 +1,4 @@
+import { isObject } from "#lib/data/json-object.ts";
 import { type Facts, type Hop, type HopObject } from "./hop.ts";
 
 /** Hops that nodes record: what they did for pods and for services. */
@@ -19,10 +20,8 @@ export function parseNodeHops(answer: unknown, { node, traceId }: { node: string
   return answer.slice(0, maxHops).flatMap((one: unknown) => parseHop(one, { node, traceId }) ?? []);
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 function parseHop(value: unknown, { node, traceId }: { node: string; traceId: string }): Hop | undefined {
-  if (!isRecord(value) || value.traceId !== traceId) return undefined;
+  if (!isObject(value) || value.traceId !== traceId) return undefined;
   const { hop, spanId, parentId, object, startMs, durationMs, facts } = value;
   if (hop !== "run" && hop !== "serve") return undefined;
   const { component, resource } = nodeHops[hop];
@@ -44,21 +43,19 @@ function parseHop(value: unknown, { node, traceId }: { node: string; traceId: st
   };
 }
 
-const isRecord = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isSpan = (value: unknown): value is string => typeof value === "string" && /^[0-9a-f]{16}$/.test(value);
 const isTime = (value: unknown): value is number => typeof value === "number" && value >= 0 && value < 1e15;
 const isText = (value: unknown): value is string => typeof value === "string" && value.length <= maxTextLength;
 
 function objectIn(value: unknown, resource: string): HopObject | undefined {
-  if (!isRecord(value) || value.resource !== resource || !isText(value.namespace) || !isText(value.name))
+  if (!isObject(value) || value.resource !== resource || !isText(value.namespace) || !isText(value.name))
     return undefined;
   return { resource, namespace: value.namespace, name: value.name };
 }
 
 /** Plain values only; others are not shown for such hops. */
 function factsIn(value: unknown): Facts | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isObject(value)) return undefined;
   const plain = Object.entries(value).filter(
     ([key, one]) => isText(key) && (isText(one) || typeof one === "boolean" || Number.isFinite(one)),
   );

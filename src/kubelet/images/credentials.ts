@@ -1,5 +1,6 @@
 import type { Secret } from "#api/core/secret.ts";
 import type { RegistryAuth } from "#kubelet/runtime/runtime.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { trimEndOf } from "#lib/text/trim-end.ts";
 
 /** A registry, or part of one, and the login for it. */
@@ -117,8 +118,6 @@ function readJson(base64: string | undefined): unknown {
   }
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const fieldOf = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined);
 const textOf = (value: unknown, name: string): string => {
   const text = fieldOf(value, name);

@@ -1,4 +1,5 @@
 import type { RegistryAuth } from "#kubelet/runtime/runtime.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { parseDuration } from "#schema/duration.ts";
 
 export const pluginApiVersion = "credentialprovider.kubelet.k8s.io/v1";
@@ -40,6 +41,4 @@ export function parsePluginAnswer(text: string): PluginAnswer {
   };
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
