@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { createServer } from "node:net";
 import path from "node:path";
@@ -55,6 +55,24 @@ suite("a server that cannot start says why and what to do", () => {
       said,
       `orlop: data directory ${server.dataDir} is in use by process ${server.pid}: stop it or choose another with --data-dir\n`,
     );
+  });
+
+  test("commands that would take the data of a running server away", async () => {
+    await using server = await startServer();
+    const { dataDir, pid } = server;
+    const backup = path.join(home, "none.backup");
+
+    for (const args of [["down"], ["restore", backup]]) {
+      const { code, stdout, stderr } = await runOrlop([...args, "--data-dir", dataDir]);
+
+      assert.equal(code, 1, stdout);
+      const [, program] = /^orlop: `(.*) server` runs with/.exec(stderr) ?? [];
+      assert.equal(
+        stderr,
+        `orlop: \`${program} server\` runs with ${dataDir}: stop it first, with Ctrl-C or \`kill ${pid}\`\n`,
+      );
+    }
+    assert(existsSync(path.join(dataDir, "state.db")));
   });
 
   test("data of a newer format", async () => {

@@ -52,13 +52,28 @@ async function repairedRecord(dataDir: string): Promise<ClusterRecord | undefine
 /** The cluster of this directory, if its process is alive and is still Orlop. */
 export async function runningCluster(dataDir: string): Promise<ClusterRecord | undefined> {
   const record = await readRecord(dataDir);
-  if (!record || !isRunning(record.pid)) return undefined;
-  const command = await readFile(`/proc/${record.pid}/cmdline`, "utf8").catch(() => "");
-  return command.includes("orlop") ? record : undefined;
+  return record && isRunning(record.pid) && (await commandOf(record.pid)).includes("orlop") ? record : undefined;
+}
+
+/** The command line of a process, because its id may belong to another program by now. */
+const commandOf = (pid: number): Promise<string> => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+
+/** The process of an `orlop server` that uses the directory. It runs in a terminal of its own, and leaves no record. */
+export async function runningServer(dataDir: string): Promise<number | undefined> {
+  const holder = holderOf(dataDir);
+  if (holder === undefined || (await runningCluster(dataDir))) return undefined;
+  const [, program = "", ...args] = (await commandOf(holder)).split("\0").filter((word) => !word.startsWith("--"));
+  return program.includes("orlop") && args[0] === "server" ? holder : undefined;
 }
 
 /** Whether another process owns the directory: two starts at the same time may have met there. */
 export function isHeldByOther(dataDir: string, pid: number): boolean {
+  const holder = holderOf(dataDir);
+  return holder !== undefined && holder !== pid;
+}
+
+/** The process that has opened the state of the directory: that of `up`, or of `server`, which leaves no record. */
+function holderOf(dataDir: string): number | undefined {
   const holder = readPidFile(path.join(dataDir, "state.pid"));
-  return holder !== undefined && holder !== pid && isRunning(holder);
+  return holder !== undefined && isRunning(holder) ? holder : undefined;
 }

@@ -3,6 +3,7 @@ import { findLeftovers } from "#cluster/leftovers.ts";
 import { parseFlags, refuseArguments, UserError } from "../command.ts";
 import { hasClusterData } from "../data-dir.ts";
 import { program } from "../program.ts";
+import { refuseServer } from "../refuse-running.ts";
 import { defaultDataDir, readRecord, runningCluster } from "../running.ts";
 import { stopProcess, takeDown } from "../stop-cluster.ts";
 import { removeContext, userKubeconfigPath } from "../user-kubeconfig.ts";
@@ -27,6 +28,7 @@ export async function run(args: readonly string[]): Promise<number> {
     say(`there is no cluster in ${dataDir}: nothing to do`);
     return 0;
   }
+  await refuseServer(dataDir);
   const record = await readRecord(dataDir);
   const running = await runningCluster(dataDir);
   if (running) {
