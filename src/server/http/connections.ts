@@ -49,6 +49,11 @@ export class Connection implements Stranger {
     this.swept = { bytesRead: 0, bytesWritten: 0, headersSinceMs: undefined, writtenMs: nowMs, atMs: nowMs };
   }
 
+  /** Says something without TLS, and closes the connection. */
+  endWith(text: string): void {
+    this.raw.end(text, () => this.raw.destroy());
+  }
+
   get hasSpoken(): boolean {
     return this.raw.bytesRead > 0;
   }

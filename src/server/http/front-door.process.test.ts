@@ -533,3 +533,16 @@ test("unread watch events count for their user, and more are sent when some are 
 
   for (const session of sessions) session.destroy();
 });
+
+test("a client that speaks HTTP without TLS is told so, and cut", async () => {
+  await using server = await open();
+  const socket = await server.tcp();
+  let heard = "";
+  socket.on("data", (chunk: Buffer) => (heard += chunk.toString()));
+
+  socket.write("GET /api HTTP/1.1\r\nhost: x\r\n\r\n");
+  await once(socket, "close");
+
+  assert.equal(heard, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+  assert.deepEqual(server.made, []);
+});

@@ -10,6 +10,7 @@ import { http } from "#lib/net/node-http.ts";
 import { drained, ignore } from "#lib/net/sockets.ts";
 import { mayUpgrade } from "#lib/net/upgrade.ts";
 import { type Log } from "#lib/process/log.ts";
+import { errorCode } from "#lib/text/error-code.ts";
 import { type Served } from "../server.ts";
 import { Callers } from "./callers.ts";
 import { compressed } from "./compress.ts";
@@ -103,7 +104,15 @@ function takeRequests(edge: Edge, server: http2.Http2SecureServer): void {
   });
   server.on("session", (session) => onSession(edge, session));
   server.prependListener("secureConnection", (socket) => onSecured(edge, socket));
-  server.on("tlsClientError", (error) => edge.options.log.debug("tls handshake failed", { error: error.message }));
+  server.on("tlsClientError", (error, socket) => onHandshakeError(edge, error, socket));
+}
+
+/** Go's words, which people search for. */
+const plainHttp = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+
+function onHandshakeError({ options, connections }: Edge, error: Error, socket: TLSSocket): void {
+  options.log.debug("tls handshake failed", { error: error.message });
+  if (errorCode(error) === "ERR_SSL_HTTP_REQUEST") connections.find(socket)?.endWith(plainHttp);
 }
 
 interface Edge {
