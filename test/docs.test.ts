@@ -281,7 +281,9 @@ test("docs/controllers.md tells which of upstream's controllers do not run", () 
   const rows = rowsOf(sectionsOf("docs/controllers.md").get("Choosing controllers") ?? "");
   const absent = rows.flatMap(([name = ""]) => /^`?([a-z-]+-controller)`?$/.exec(name)?.[1] ?? []);
 
-  assert.deepEqual([...absent, ...controllerNames].toSorted(), [...upstreamControllers.keys()].toSorted());
+  // Controllers of our own are in the first table, which another test compares.
+  const present = [...controllerNames].filter((name) => upstreamControllers.has(name));
+  assert.deepEqual([...absent, ...present].toSorted(), [...upstreamControllers.keys()].toSorted());
 });
 
 test("docs/seeing.md numbers the hops as the traces do", () => {
