@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Node } from "#api/core/node.ts";
 import { Service } from "#api/core/service.ts";
 import { read } from "#api/faults.suite.ts";
-import { planLoadBalancer } from "./service-lb.ts";
+import { planLoadBalancer, planWaking } from "./service-lb.ts";
 
 function service(name: string, age: number, spec: object, status: object = {}): Service {
   const creationTimestamp = `2026-01-01T00:00:0${age}Z`;
@@ -60,4 +60,20 @@ test("a service that is no longer balanced gives its addresses back", () => {
 
   assert.deepEqual(points(service("web", 1, { type: "ClusterIP" }, status)), []);
   assert.equal(points(service("web", 1, { type: "ClusterIP" })), undefined);
+});
+
+test("a change of a service wakes those that want the same port, and no others", () => {
+  const web = service("web", 1, {});
+  const all = [web, service("twin", 2, {}), service("other", 3, { ports: [{ port: 81 }] })];
+  const woken = (object: Service, previous?: Service) =>
+    planWaking({ type: "put", object, previous, trace: undefined }, () => all).map(({ metadata }) => metadata.name);
+  const addressed = service("web", 1, {}, { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } });
+
+  assert.deepEqual(woken(web), ["web", "twin"]);
+  assert.deepEqual(woken(addressed, web), []);
+  assert.deepEqual(woken(service("web", 1, { ports: [{ port: 81 }] }), web), ["web", "twin", "other"]);
+  assert.deepEqual(woken(service("web", 1, { type: "ClusterIP" }), web), ["web", "twin"]);
+  assert.deepEqual(woken(service("plain", 1, { type: "ClusterIP" })), []);
+  const gone = planWaking({ type: "delete", object: web, trace: undefined }, () => all.slice(1));
+  assert.deepEqual(gone, all.slice(1, 2));
 });

@@ -5,6 +5,7 @@ import { ipFamily } from "#api/meta/ip-address.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { compareText } from "#lib/data/compare-text.ts";
 import { equal } from "#lib/data/equal.ts";
+import { type Change } from "#runtime/informer.ts";
 import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 
 type LoadBalancer = Service["status"]["loadBalancer"];
@@ -15,14 +16,14 @@ type LoadBalancer = Service["status"]["loadBalancer"];
  */
 export function serviceLbController({ client, informers, events }: ReconcilerDeps): Reconciler<Service> {
   const balanced = (): Service[] => informers.of(Service).list().filter(isBalanced);
-  const wakeAll = () => balanced().map(({ metadata }) => metadata);
   return {
     name: "service-lb",
     reconciles: Service,
     watches: [
-      watch(Node, (change) => (change.type === "put" && isSame(change.object, change.previous) ? [] : wakeAll())),
-      // A port that one service leaves may be what another waits for.
-      watch(Service, wakeAll),
+      watch(Node, (change) =>
+        change.type === "put" && isSame(change.object, change.previous) ? [] : refsOf(balanced()),
+      ),
+      watch(Service, (change) => refsOf(planWaking(change, balanced))),
     ],
 
     async reconcile(service, signal) {
@@ -39,9 +40,22 @@ export function serviceLbController({ client, informers, events }: ReconcilerDep
   };
 }
 
+const refsOf = (services: readonly Service[]) => services.map(({ metadata }) => metadata);
+
+/** The services that may get or lose a port by a change of another one: few, so that many services do not wake each other. */
+export function planWaking(change: Change<Service>, balanced: () => readonly Service[]): Service[] {
+  const { type, object } = change;
+  const before = type === "put" ? change.previous : object;
+  const held = before && isOurs(before) ? portsOf(before) : [];
+  const wanted = type === "put" && isBalanced(object) ? portsOf(object) : [];
+  const moved = new Set(held).symmetricDifference(new Set(wanted));
+  if (moved.size === 0) return [];
+  return balanced().filter((other) => portsOf(other).some((port) => moved.has(port)));
+}
+
 /** Those of a class belong to somebody else. */
-const isBalanced = ({ spec, metadata }: Service): boolean =>
-  spec.type === "LoadBalancer" && spec.loadBalancerClass === undefined && !metadata.deletionTimestamp;
+const isOurs = ({ spec }: Service): boolean => spec.type === "LoadBalancer" && spec.loadBalancerClass === undefined;
+const isBalanced = (service: Service): boolean => isOurs(service) && !service.metadata.deletionTimestamp;
 
 const isSame = (now: Node, before: Node | undefined): boolean =>
   before !== undefined && equal(addressesOf([now]), addressesOf([before]));
