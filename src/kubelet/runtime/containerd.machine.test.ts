@@ -120,6 +120,9 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 300_000 }, () 
     assert.equal(Buffer.from(result.stderr).toString(), "err\n");
     assert.equal(result.exitCode, 3);
     await assert.rejects(runtime.execSync(id, ["sleep", "60"], { timeoutMs: 1 }), /DEADLINE|timed out|timeout/i);
+    const settings = "cd /proc/sys/net/ipv6/conf/eth0 && cat accept_ra accept_redirects || echo no IPv6";
+    const routes = await runtime.execSync(id, ["sh", "-c", settings]);
+    assert.match(Buffer.from(routes.stdout).toString(), /^(0\n0|no IPv6)\n$/, "no other pod can be its router");
 
     const log = () => readFile(`${sandbox.logDirectory}/${config.logPath}`, "utf8");
     await until(async () => / stdout F hello world\n/.test(await log()));

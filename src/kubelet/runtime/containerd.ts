@@ -1,3 +1,4 @@
+import { routeSysctls } from "#kubelet/network/route-sysctls.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import type { Log } from "#lib/process/log.ts";
 import { type CallOptions, GrpcClient, type Rpc } from "#lib/proto/grpc/client.ts";
@@ -65,7 +66,10 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
   }
 
   async runSandbox(config: SandboxConfig, { handler, signal }: { handler?: string; signal?: AbortSignal } = {}) {
-    const request = { config: forms.sandboxForm(config), runtimeHandler: handler };
+    // Another runtime may have no such settings.
+    const isOnBridge = config.security.namespaces.network === "pod" && !handler;
+    const sysctls = { ...(isOnBridge ? await routeSysctls() : {}), ...config.sysctls };
+    const request = { config: forms.sandboxForm({ ...config, sysctls }), runtimeHandler: handler };
     const reply = await this.#call(criCalls.runPodSandbox, request, { signal, timeoutMs: 2 * defaultTimeoutMs });
     return reply.podSandboxId;
   }
