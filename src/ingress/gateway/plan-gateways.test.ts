@@ -326,6 +326,20 @@ test("a namespace with too many matches keeps its oldest routes", () => {
   );
 });
 
+test("a namespace with too many regular expressions keeps its oldest routes", () => {
+  const patterns = (at: number) =>
+    Array.from({ length: 16 }, (_, index) => ({
+      matches: [{ path: { type: "RegularExpression", value: `/${at}/${index}/.*` } }],
+      backendRefs: [backend("web")],
+    }));
+  const routes = Array.from({ length: 20 }, (_, at) => route(`a/r${at}`, { rules: patterns(at) }, at));
+  const planned = plan([gateway("a/gw", [http()])], routes);
+  const said = routes.map((one) => routeSays(planned, one)[0]);
+
+  assert.equal(said[0], "Accepted=true Accepted");
+  assert.equal(said.at(-1), "Accepted=false UnsupportedValue");
+});
+
 const hosts: readonly (readonly [listener: string, route: readonly string[], common: readonly string[]])[] = [
   ["", [], [""]],
   ["", ["a.example"], ["a.example"]],

@@ -56,6 +56,8 @@ export interface ParentFindings {
 
 /** Matches times hosts times listeners, for all routes of a namespace. The oldest fit first. */
 const maxNamespaceRoutes = 5_000;
+/** A regular expression takes up to 60 kB of memory, so a namespace has at most 250. */
+const routesPerPattern = 20;
 const routeKinds = ["GRPCRoute", "HTTPRoute"];
 const wildcard = "any labels";
 
@@ -79,6 +81,7 @@ export function* planGateways(facts: GatewayFacts): Steps<GatewaysPlan> {
       yield;
     }
     if (findings.length > 0) routes.set(subject.route, findings);
+    yield;
   }
   const listeners = planned.flatMap(({ listeners: own }) => own).filter(({ isServed }) => isServed);
   const scopesOf = (isSecure: boolean): Scope[] =>
@@ -274,9 +277,12 @@ function attach({ subject, rules, parentRef, gateway, sizes }: Attachment, facts
   if (rules.unsupported) return refused("UnsupportedValue", rules.unsupported);
   const { namespace } = route.metadata;
   const more = matching.reduce((sum, one) => sum + (hosts.get(one) ?? []).length * rules.routes.length, 0);
-  const size = (sizes.get(namespace) ?? 0) + more;
+  const size = (sizes.get(namespace) ?? 0) + more + rules.patterns * routesPerPattern;
   if (size > maxNamespaceRoutes) {
-    return refused("UnsupportedValue", `the routes of a namespace have more than ${maxNamespaceRoutes} matches`);
+    return refused(
+      "UnsupportedValue",
+      `the routes of a namespace have more than ${maxNamespaceRoutes} matches, where a regular expression counts as ${routesPerPattern}`,
+    );
   }
   sizes.set(namespace, size);
   for (const one of matching) {

@@ -36,6 +36,8 @@ export interface RefFault {
 export interface RulesPlan {
   /** Without hosts: every listener adds its own. */
   readonly routes: readonly Omit<Route, "host">[];
+  /** How many regular expressions they have. */
+  readonly patterns: number;
   readonly refFault: RefFault | undefined;
   /** What is not supported. The route has no effect then. */
   readonly unsupported: string | undefined;
@@ -68,8 +70,8 @@ export function planRules({ kind, route }: RouteSubject, lookup: BackendLookup):
       });
     }
   }
-  const { refFault, unsupported } = planner;
-  return { routes: unsupported ? [] : routes, refFault, unsupported };
+  const { refFault, unsupported, patterns } = planner;
+  return { routes: unsupported ? [] : routes, patterns, refFault, unsupported };
 }
 
 interface RouteOrigin {
@@ -83,7 +85,7 @@ const maxPatterns = 16;
 class RulePlanner {
   refFault: RefFault | undefined;
   unsupported: string | undefined;
-  #patterns = 0;
+  patterns = 0;
   readonly #from: RouteOrigin;
   readonly #lookup: BackendLookup;
 
@@ -107,7 +109,7 @@ class RulePlanner {
   }
 
   #patternOf(source: string): TextPattern | undefined {
-    if (++this.#patterns > maxPatterns) return this.#refuse(`more than ${maxPatterns} regular expressions in a route`);
+    if (++this.patterns > maxPatterns) return this.#refuse(`more than ${maxPatterns} regular expressions in a route`);
     const pattern = compilePattern(source);
     return typeof pattern === "string" ? this.#refuse(pattern) : pattern;
   }

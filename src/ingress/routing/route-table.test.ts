@@ -178,3 +178,29 @@ test("headers and parameters match by patterns", () => {
     ["/ h", "/ q", undefined, undefined],
   );
 });
+
+test("a long path does not lead past a pattern to the route of the same namespace behind it", () => {
+  const pattern = compilePattern("/admin/.*");
+  assert(typeof pattern !== "string");
+  const guarded: Route = {
+    ...route("/x"),
+    owner: "HTTPRoute shop/guard",
+    path: { type: "pattern", value: pattern.source, pattern },
+  };
+  const open = (owner: string): Route => ({
+    ...route("/"),
+    owner,
+    action: { type: "refuse", status: 299, message: "" },
+  });
+  const ask = (path: string, behind: string) => {
+    const scopes = [scope("a.example", [guarded, open(behind)])];
+    const { action } = atOnce(RouteTable.build({ scopes, fallbacks: [] })).match(asked(`GET a.example ${path}`)) ?? {};
+    return action?.type === "refuse" ? action.status : undefined;
+  };
+  const long = "x".repeat(15_000);
+
+  assert.equal(ask("/admin/a", "HTTPRoute shop/open"), 404);
+  assert.equal(ask(`/admin/${long}`, "HTTPRoute shop/open"), 400);
+  assert.equal(ask("/open", "HTTPRoute shop/open"), 299);
+  assert.equal(ask(`/open/${long}`, "HTTPRoute other/open"), 299, "others are not held up");
+});

@@ -53,10 +53,25 @@ export class RouteTable {
 
   match(routed: RoutedRequest): Route | undefined {
     const request = { ...routed, query: lazyQuery(routed.search), budget: new PatternBudget() };
-    for (const scope of this.#scopes.find(request.host)) return scope.match(request) ?? this.#fallback;
+    for (const scope of this.#scopes.find(request.host)) {
+      const found = scope.match(request);
+      const isUnsure = request.budget.hasSkipped(found && namespaceOf(found));
+      const route = found ?? this.#fallback;
+      return isUnsure && route ? { ...route, action: tooLong } : route;
+    }
     return this.#fallback;
   }
 }
+
+/** A client must not choose the route after a pattern by a long text that keeps the pattern from being tried. */
+const tooLong: Route["action"] = {
+  type: "refuse",
+  status: 400,
+  message: "the path, a header or a parameter is too long for the regular expressions of the routes",
+};
+
+/** The owner is `HTTPRoute namespace/name`. */
+const namespaceOf = ({ owner }: Route): string => owner.slice(owner.indexOf(" ") + 1).split("/", 1)[0] ?? "";
 
 interface AskedRequest extends RoutedRequest {
   query(): ReadonlyMap<string, string>;
@@ -145,18 +160,17 @@ const byDetail = (a: Route, b: Route): number =>
 
 const byRank = (a: Route, b: Route): number => compareText(a.rank, b.rank);
 
-const fitsPattern = ({ path }: Route, { path: asked, budget }: AskedRequest): boolean =>
-  path.type === "pattern" && budget.matches(path.pattern, asked);
+const fitsPattern = (route: Route, { path: asked, budget }: AskedRequest): boolean =>
+  route.path.type === "pattern" && budget.matches(route.path.pattern, asked, namespaceOf(route));
 
-/** Whether the value is there, and is what it must be. */
-const holds = ({ value, pattern }: Condition, found: string | undefined, budget: PatternBudget): boolean =>
-  found !== undefined && (pattern ? budget.matches(pattern, found) : found === value);
-
-function fits({ method, headers, query }: Route, request: AskedRequest): boolean {
+function fits(route: Route, request: AskedRequest): boolean {
+  const { method, headers, query } = route;
   if (method !== undefined && method !== request.method) return false;
-  const { budget } = request;
-  if (!headers.every((wanted) => holds(wanted, request.header(wanted.name), budget))) return false;
-  return query.length === 0 || query.every((wanted) => holds(wanted, request.query().get(wanted.name), budget));
+  /** Whether the value is there, and is what it must be. */
+  const holds = ({ value, pattern }: Condition, found: string | undefined): boolean =>
+    found !== undefined && (pattern ? request.budget.matches(pattern, found, namespaceOf(route)) : found === value);
+  if (!headers.every((wanted) => holds(wanted, request.header(wanted.name)))) return false;
+  return query.length === 0 || query.every((wanted) => holds(wanted, request.query().get(wanted.name)));
 }
 
 /** Reads the parameters when the first route asks for them, and not again for each of thousands. */

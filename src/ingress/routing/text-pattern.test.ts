@@ -31,9 +31,12 @@ test("one request spends a bounded number of steps on patterns", () => {
   const budget = new PatternBudget();
   const pattern = patternOf("(a+)+b?");
   const text = "a".repeat(1_000);
-  const answers = Array.from({ length: 1_000 }, () => budget.matches(pattern, text));
+  const answers = Array.from({ length: 1_000 }, () => budget.matches(pattern, text, "shop"));
 
   assert.equal(answers[0], true);
   assert.equal(answers.at(-1), false);
   assert(answers.filter(Boolean).length < 20);
+  assert.equal(budget.matches(pattern, text, "other"), true, "another namespace has its own share");
+  const others = Array.from({ length: 1_000 }, (_, n) => budget.matches(pattern, text, `n${n}`));
+  assert(others.filter(Boolean).length < 40, "all together have a limit too");
 });

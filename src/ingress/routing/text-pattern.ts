@@ -24,17 +24,31 @@ export function compilePattern(source: string): TextPattern | string {
   }
 }
 
-/** About 5 ms. */
-const stepsPerRequest = 200_000;
+/** About 5 ms for the patterns of a namespace, and 25 ms for all. */
+const stepsPerOwner = 200_000;
+const stepsPerRequest = 1_000_000;
 
-/** What the patterns of all routes may take of one request. A pattern for which nothing is left does not match. */
+/** What the patterns of routes may take of one request. A pattern for which nothing is left does not match. */
 export class PatternBudget {
-  #left = stepsPerRequest;
+  readonly #left = new Map<string, number>();
+  #total = stepsPerRequest;
+  readonly #skipped = new Set<string>();
 
-  matches(pattern: TextPattern, text: string): boolean {
+  /** The namespace of the pattern pays for it, so that no other one's patterns stop working. */
+  matches(pattern: TextPattern, text: string, namespace: string): boolean {
     const steps = pattern.stepsFor(text);
-    if (steps > this.#left) return false;
-    this.#left -= steps;
+    const left = this.#left.get(namespace) ?? stepsPerOwner;
+    if (steps > left || steps > this.#total) {
+      this.#skipped.add(namespace);
+      return false;
+    }
+    this.#left.set(namespace, left - steps);
+    this.#total -= steps;
     return pattern.matches(text);
+  }
+
+  /** Whether a pattern of the namespace was not tried; without a namespace, of any. */
+  hasSkipped(namespace?: string): boolean {
+    return namespace === undefined ? this.#skipped.size > 0 : this.#skipped.has(namespace);
   }
 }
