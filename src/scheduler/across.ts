@@ -6,8 +6,8 @@ import { type Snapshot } from "./snapshot.ts";
 /** What plugins say about one pod's nodes in comparison with others. */
 export interface Across {
   filter(slot: number): PluginRejection | undefined;
-  /** Whether `filter` accepts the node, without saying why not: thousands are asked about for one pod. */
-  accepts(slot: number): boolean;
+  /** Slot → 1 if `filter` rejects the node, without saying why. `isWanted`: nobody asks about other nodes. */
+  rejected(slots: number, isWanted: (slot: number) => boolean): Uint8Array;
   /** If it scores no nodes: the only ones that it may reject. */
   readonly only?: readonly number[] | undefined;
   /** Adds the weighted scores of these nodes to their totals. */
@@ -40,11 +40,18 @@ export function lookAcross(plugins: readonly SchedulerPlugin[], pod: Pod, snapsh
 function acrossOf(asked: readonly Asked[]): Across {
   /** Thousands of nodes are rejected for the same reason. */
   const named = new Map<Rejection, PluginRejection>();
-  const filters = asked.flatMap(({ answer }) => answer.filter ?? []);
   return {
-    accepts(slot) {
-      for (const filter of filters) if (filter(slot)) return false;
-      return true;
+    rejected(slots, isWanted) {
+      const rejected = new Uint8Array(slots);
+      for (const { answer } of asked) answer.rejectAll?.(rejected);
+      for (const { answer } of asked) {
+        const { filter } = answer;
+        if (!filter || answer.rejectAll) continue;
+        for (let slot = 0; slot < slots; slot++) {
+          if (rejected[slot] === 0 && isWanted(slot) && filter(slot)) rejected[slot] = 1;
+        }
+      }
+      return rejected;
     },
     filter(slot) {
       for (const { plugin, answer } of asked) {

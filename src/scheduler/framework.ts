@@ -82,6 +82,8 @@ export type PodState = unknown;
 export interface AcrossNodes {
   /** Asked after all other filters, and only for nodes that they accept. */
   readonly filter: ((slot: number) => Verdict) | undefined;
+  /** The same for thousands of nodes at once: marks each slot whose node `filter` rejects. Slots without a node are ignored. */
+  readonly rejectAll?: ((rejected: Uint8Array) => void) | undefined;
   /** The scores of these nodes, from 0 to 100, in the same order. */
   readonly score: ((slots: Int32Array) => Float64Array) | undefined;
 }

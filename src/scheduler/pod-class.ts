@@ -74,10 +74,15 @@ export class PodClass {
     const slots = new Int32Array(this.#feasible);
     let count = 0;
     const plain = this.#plain;
+    const rejected = this.#rejectedIn(across);
     for (let slot = 0; slot < plain.length; slot++) {
-      if ((plain[slot] ?? -1) >= 0 && across.accepts(slot)) slots[count++] = slot;
+      if ((plain[slot] ?? -1) >= 0 && rejected[slot] === 0) slots[count++] = slot;
     }
     return this.#bestOf(slots.subarray(0, count), across, random) ?? this.#rejectedBy(across);
+  }
+
+  #rejectedIn(across: Across): Uint8Array {
+    return across.rejected(this.#plain.length, (slot) => (this.#plain[slot] ?? -1) >= 0);
   }
 
   /** The same if `across` scores no nodes and rejects some of these at most. */
@@ -112,8 +117,9 @@ export class PodClass {
   bestScores(pod: Pod, across: Across | undefined, count: number): readonly NodeScore[] {
     const infos: NodeInfo[] = [];
     const slots = new Int32Array(this.#feasible);
+    const rejected = across && this.#rejectedIn(across);
     for (const info of this.#snapshot.nodes) {
-      if ((this.#plain[info.slot] ?? -1) < 0 || across?.accepts(info.slot) === false) continue;
+      if ((this.#plain[info.slot] ?? -1) < 0 || rejected?.[info.slot] === 1) continue;
       slots[infos.length] = info.slot;
       infos.push(info);
     }

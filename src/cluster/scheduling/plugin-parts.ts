@@ -83,7 +83,7 @@ function scorePart({ plugin, weight }: Chosen, isFiltering: boolean): SchedulerP
 }
 
 type Across = ReturnType<NonNullable<SchedulerPlugin["acrossNodes"]>>;
-const withoutScore = (across: Across): Across => across && { filter: across.filter, score: undefined };
+const withoutScore = (across: Across): Across => across && { ...across, score: undefined };
 const withoutFilter = (across: Across): Across => across && { filter: undefined, score: across.score };
 
 /** Hooks of no extension point. A plugin that runs at any point needs them, once. */

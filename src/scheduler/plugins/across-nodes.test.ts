@@ -78,6 +78,8 @@ for (const { plugin, reason, scores } of compared) {
         const pod = randomPod(random);
         const answer = plugin.acrossNodes?.(pod, snapshot);
         const reasons = snapshot.nodes.map(({ slot }) => answer?.filter?.(slot)?.reasons[0]);
+        const rejected = new Uint8Array(snapshot.slots);
+        answer?.rejectAll?.(rejected);
         const feasible = world.nodes.filter((_, at) => reasons[at] === undefined);
         const slots = Int32Array.from(feasible, ({ metadata }) => snapshot.get(metadata.name)?.slot ?? -1);
         const given = answer?.score ? [...answer.score(slots)] : feasible.map(() => 0);
@@ -86,6 +88,11 @@ for (const { plugin, reason, scores } of compared) {
         assert.deepEqual(
           reasons,
           world.nodes.map((node) => reason(world, pod, node)),
+          where,
+        );
+        assert.deepEqual(
+          snapshot.nodes.map(({ slot }) => rejected[slot] === 1),
+          reasons.map((given) => given !== undefined),
           where,
         );
         assert.deepEqual(given, scores(world, pod, feasible), where);

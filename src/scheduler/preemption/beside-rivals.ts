@@ -17,9 +17,15 @@ export function besideRivals(deps: RivalDeps, pod: Pod, across: Across | undefin
   const { plugins, snapshot, nominations } = deps;
   const key = keyOf(pod);
   const priority = priorityOf(pod);
+  const nominated = nominations.nodes().flatMap((name) => snapshot.get(name)?.slot ?? []);
   const beside: Across = {
-    only: across ? undefined : nominations.nodes().flatMap((name) => snapshot.get(name)?.slot ?? []),
-    accepts: (slot) => !beside.filter(slot),
+    only: across ? undefined : nominated,
+    rejected(slots, isWanted) {
+      const rejected = across?.rejected(slots, isWanted) ?? new Uint8Array(slots);
+      for (const slot of nominated)
+        if (rejected[slot] === 0 && isWanted(slot) && beside.filter(slot)) rejected[slot] = 1;
+      return rejected;
+    },
     filter(slot) {
       const rejection = across?.filter(slot);
       const info = snapshot.at(slot);

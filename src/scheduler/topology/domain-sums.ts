@@ -35,6 +35,27 @@ export class DomainSums {
     return this.#sums[domain] ?? 0;
   }
 
+  /** Marks the slots whose domain has more pods than this, which is at least 0. */
+  markAbove(most: number, marks: Uint8Array): void {
+    const ofSlot = this.#domains.ofSlots;
+    const sums = this.#sums;
+    const end = Math.min(marks.length, ofSlot.length);
+    for (let slot = 0; slot < end; slot++) {
+      const domain = ofSlot[slot] ?? noDomain;
+      if (domain !== noDomain && domain < sums.length && (sums[domain] ?? 0) > most) marks[slot] = 1;
+    }
+  }
+
+  /** Marks the slots whose domain has no pods, and those without a domain. */
+  markEmpty(marks: Uint8Array): void {
+    const ofSlot = this.#domains.ofSlots;
+    const sums = this.#sums;
+    for (let slot = 0; slot < marks.length; slot++) {
+      const domain = slot < ofSlot.length ? (ofSlot[slot] ?? noDomain) : noDomain;
+      if (domain === noDomain || domain >= sums.length || sums[domain] === 0) marks[slot] = 1;
+    }
+  }
+
   add(slot: number, count: number): void {
     const domain = this.#domains.at(slot);
     if (domain === noDomain || count === 0) return;

@@ -39,6 +39,19 @@ export class Domains {
     return this.#ofSlot[slot] ?? noDomain;
   }
 
+  /** The same for all slots. Those beyond its end have no domain. */
+  get ofSlots(): Int32Array {
+    return this.#ofSlot;
+  }
+
+  /** Marks the slots without a domain. */
+  markOutside(marks: Uint8Array): void {
+    const ofSlot = this.#ofSlot;
+    for (let slot = 0; slot < marks.length; slot++) {
+      if (slot >= ofSlot.length || ofSlot[slot] === noDomain) marks[slot] = 1;
+    }
+  }
+
   /** How many nodes the domain has. */
   nodesOf(domain: number): number {
     return this.#nodes[domain] ?? 0;

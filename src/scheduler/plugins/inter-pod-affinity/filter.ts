@@ -17,7 +17,7 @@ export function affinityFilter(
   { near, apart }: PodTerms,
   topology: Topology,
   namespaceLabels: NamespaceLabels,
-): AcrossNodes["filter"] {
+): Pick<AcrossNodes, "filter" | "rejectAll"> | undefined {
   const forbidding = topology.holders.concerning(pod, namespaceLabels).filter(({ weight }) => weight === "forbids");
   if (near.length + apart.length + forbidding.length === 0) return undefined;
   const together = setOf(near, namespaceLabels);
@@ -29,10 +29,19 @@ export function affinityFilter(
   const hating = sumsByLabel(forbidding, topology);
   // The first pods of a group that wants to be together have nobody to be near to.
   const isFirst = wanted.every(({ sums }) => sums.isEmpty) && matchesAll(near, pod, namespaceLabels);
-  return (slot) => {
-    if (!isNearAll(wanted, slot, isFirst)) return notNear;
-    if (isNearAny(hated, slot)) return tooNear;
-    return isNearAny(hating, slot) ? unwanted : fits;
+  return {
+    filter(slot) {
+      if (!isNearAll(wanted, slot, isFirst)) return notNear;
+      if (isNearAny(hated, slot)) return tooNear;
+      return isNearAny(hating, slot) ? unwanted : fits;
+    },
+    rejectAll(rejected) {
+      for (const { domains, sums } of wanted) {
+        if (isFirst) domains.markOutside(rejected);
+        else sums.markEmpty(rejected);
+      }
+      for (const sums of [...hated, ...hating]) sums.markAbove(0, rejected);
+    },
   };
 }
 

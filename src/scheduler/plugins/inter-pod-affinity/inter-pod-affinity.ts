@@ -17,9 +17,9 @@ export function interPodAffinity(namespaceLabels: NamespaceLabels, args?: InterP
 
     acrossNodes(pod, { topology }) {
       const terms = podTermsOf(pod);
-      const filter = affinityFilter(pod, terms, topology, namespaceLabels);
+      const filters = affinityFilter(pod, terms, topology, namespaceLabels);
       const score = affinityScore(pod, terms, topology, preferences);
-      return filter || score ? { filter, score } : undefined;
+      return filters || score ? { filter: undefined, ...filters, score } : undefined;
     },
   };
 }

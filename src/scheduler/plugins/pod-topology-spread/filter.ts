@@ -16,14 +16,25 @@ interface Counted {
 }
 
 /** Rejects nodes of domains that would then have too many pods more than the smallest. */
-export function spreadFilter(spreads: readonly Spread[], { nodes }: Snapshot): AcrossNodes["filter"] {
+export function spreadFilter(
+  spreads: readonly Spread[],
+  { nodes }: Snapshot,
+): Pick<AcrossNodes, "filter" | "rejectAll"> {
   const counted = spreads.map((spread) => countDomains(spread, spreads, nodes));
-  return (slot) => {
-    for (const { domains, sums, most } of counted) {
-      if (domains.at(slot) === noDomain) return noLabel;
-      if (sums.at(slot) > most) return tooUneven;
-    }
-    return fits;
+  return {
+    filter(slot) {
+      for (const { domains, sums, most } of counted) {
+        if (domains.at(slot) === noDomain) return noLabel;
+        if (sums.at(slot) > most) return tooUneven;
+      }
+      return fits;
+    },
+    rejectAll(rejected) {
+      for (const { domains, sums, most } of counted) {
+        domains.markOutside(rejected);
+        sums.markAbove(most, rejected);
+      }
+    },
   };
 }
 

@@ -34,7 +34,7 @@ export function podTopologySpread(peersOf: FindPeers, args?: PodTopologySpreadAr
       const scored = hasOwn ? ownSpreads(pod, snapshot, "ScheduleAnyway") : byDefault.scored;
       if (required.length === 0 && scored.length === 0) return undefined;
       return {
-        filter: required.length > 0 ? spreadFilter(required, snapshot) : undefined,
+        ...(required.length > 0 ? spreadFilter(required, snapshot) : { filter: undefined }),
         score: scored.length > 0 ? spreadScore(scored, snapshot, hasOwn || !isSystem) : undefined,
       };
     },
