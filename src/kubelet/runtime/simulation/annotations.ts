@@ -21,12 +21,11 @@ const readers: Readonly<Record<string, Read>> = {
   "start-delay-ms": (text) => ({ delays: { startMs: wholeNumber(text, maxMs) } }),
   "fail-sandbox": (sandbox, all) => ({ fail: { ...failStart(all), sandbox } }),
   "fail-start": (_, all) => ({ fail: failStart(all) }),
-  logs: (text) => ({
-    logs: text
-      .replace(/\n$/, "")
-      .split("\n")
-      .map((line) => ({ text: line })),
-  }),
+  logs: (text) => {
+    const lines = text.replace(/\n$/, "").split("\n", maxLines + 1);
+    if (lines.length > maxLines) throw new Error(`it has more than ${maxLines} lines`);
+    return { logs: lines.map((line) => ({ text: line })) };
+  },
   "exec-output": (stdout, all) => ({
     exec: [{ stdout, exitCode: wholeNumber(all[`${simulatedPrefix}exec-exit-code`] ?? "0", 255) }],
   }),
@@ -41,6 +40,17 @@ const readers: Readonly<Record<string, Read>> = {
 
 /** Throws if an annotation with the prefix is unknown or wrong: one that is ignored makes a test pass for no reason. */
 export function annotatedBehaviour(annotations: Readonly<Record<string, string>>): Behaviour {
+  let behaviour = known.get(annotations);
+  if (!behaviour) {
+    behaviour = readAnnotations(annotations);
+    known.set(annotations, behaviour);
+  }
+  return behaviour;
+}
+/** Every probe and every look at the usage asks again. */
+const known = new WeakMap<Readonly<Record<string, string>>, Behaviour>();
+
+function readAnnotations(annotations: Readonly<Record<string, string>>): Behaviour {
   const found: Behaviour[] = [];
   for (const [key, text] of Object.entries(annotations)) {
     if (!key.startsWith(simulatedPrefix)) continue;
@@ -60,6 +70,7 @@ export function annotatedBehaviour(annotations: Readonly<Record<string, string>>
 
 const nothing: Behaviour = {};
 const maxMs = 2 ** 31 - 1;
+const maxLines = 10_000;
 
 const failStart = (all: Readonly<Record<string, string>>): { start?: string } => {
   const start = all[`${simulatedPrefix}fail-start`];
