@@ -46,8 +46,11 @@ function linkToJavaScript(text: string, file: string): string {
 function writeManifest(): void {
   const own = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
   const { scripts: _s, imports: _i, optionalDependencies: _o, devDependencies: _d, private: _p, ...rest } = own;
+  // A checkout has sources, and the package only what is built from them.
+  const exported = Object.entries<string | { default: string }>(own.exports);
+  const exports = Object.fromEntries(exported.map(([name, to]) => [name, typeof to === "string" ? to : to.default]));
   const files = ["dist", ...copied.filter((name) => name !== "orlop")];
-  writeFileSync(path.join(out, "package.json"), `${JSON.stringify({ ...rest, files }, undefined, 2)}\n`);
+  writeFileSync(path.join(out, "package.json"), `${JSON.stringify({ ...rest, exports, files }, undefined, 2)}\n`);
   cpSync(path.join(root, "package/README.md"), path.join(out, "README.md"));
   for (const name of copied) cpSync(path.join(root, name), path.join(out, name), { recursive: true });
 }

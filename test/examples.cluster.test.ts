@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
@@ -73,4 +74,21 @@ test("the example plugin spreads the pods of a team", async () => {
 
   const nodes = (await cluster.list(Pod)).map(({ spec }) => spec.nodeName);
   assert.deepEqual(nodes.sort(), ["node-1", "node-2", "node-3"]);
+});
+
+test("the examples for users of the package run in a checkout too", () => {
+  const root = path.resolve(import.meta.dirname, "..");
+  const program = [
+    'import { startCluster } from "orlop/testing";',
+    'import { StatusError } from "orlop/status";',
+    'import { Pod } from "orlop/api/core/pod.ts";',
+    "console.log(startCluster.name, StatusError.name, Pod.kind);",
+  ].join("\n");
+
+  const said = execFileSync("./orlop", ["run", "--input-type=module", "--eval", program], {
+    cwd: root,
+    encoding: "utf8",
+  });
+
+  assert.equal(said, "startCluster StatusError Pod\n");
 });

@@ -3,7 +3,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { addressRange, durationSeconds, parseFlags, refuseArguments, UserError, wholeNumber } from "./command.ts";
+import {
+  addressRange,
+  durationSeconds,
+  Interruption,
+  parseFlags,
+  refuseArguments,
+  UserError,
+  wholeNumber,
+} from "./command.ts";
 import { renderHelp } from "./help.ts";
 import { commands, explainConnection, runCommand } from "./main.ts";
 import { explainStart } from "./start-faults.ts";
@@ -17,6 +25,16 @@ test("parseFlags() says which flag is unknown and which was meant, without Node'
   );
   const far = () => parseFlags(["--colour"], { port: { type: "string" } });
   assert.throws(far, (error) => error instanceof UserError && error.message === "Unknown option '--colour'");
+});
+
+test("runCommand() ends with 130 after Ctrl-C, and with 1 for other mistakes", async (t) => {
+  t.mock.method(process.stderr, "write", () => true);
+  const failing = (error: Error) => ({
+    up: { summary: "", load: async () => ({ flags: {}, run: () => Promise.reject(error) }) },
+  });
+
+  assert.equal(await runCommand(failing(new Interruption("interrupted")), ["up"]), 130);
+  assert.equal(await runCommand(failing(new UserError("port in use")), ["up"]), 1);
 });
 
 for (const text of ["", "x", "1.5", "0", "70000"]) {

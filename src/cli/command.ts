@@ -19,6 +19,13 @@ export type Flags = Readonly<Record<string, Flag>>;
 /** Wrong usage, or a state of the machine that the user can fix. The message is shown without a stack. */
 export class UserError extends Error {
   override readonly name = "UserError";
+  /** What the program ends with. */
+  readonly exitCode: number = 1;
+}
+
+/** The user pressed Ctrl-C. Shells stop their scripts for this exit code. */
+export class Interruption extends UserError {
+  override readonly exitCode = 130;
 }
 
 /** Parses the flags of one command. An unknown flag is the user's mistake. */

@@ -75,7 +75,8 @@ export async function runCommand(all: Readonly<Record<string, Command>>, args: r
     return await run(rest);
   } catch (error) {
     if (!isForUser(error)) throw error;
-    return write(process.stderr, `orlop: ${explainConnection(error) ?? error.message}\n`, 1);
+    const code = error instanceof UserError ? error.exitCode : 1;
+    return write(process.stderr, `orlop: ${explainConnection(error) ?? error.message}\n`, code);
   }
 }
 

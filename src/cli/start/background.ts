@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
 import { systemClock } from "#lib/async/clock.ts";
-import { shutdownSignal } from "#lib/async/tasks.ts";
+import { isInterrupted, shutdownSignal } from "#lib/async/tasks.ts";
 import { isRunning, startDaemon } from "#lib/process/processes.ts";
-import { UserError } from "../command.ts";
+import { Interruption, UserError } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
@@ -45,6 +45,11 @@ export async function startInBackground(
   return record;
 }
 
+function interruption(signal: AbortSignal): UserError {
+  const message = "interrupted: the cluster was not started";
+  return isInterrupted(signal) ? new Interruption(message) : new UserError(message);
+}
+
 /** The cluster's process ended without giving a reason. */
 class StartError extends UserError {}
 
@@ -73,7 +78,7 @@ async function followProgress(dataDir: string, { pid, log, interrupted }: Follow
       if (state === "ready") return;
     }
     shown = progress.length;
-    if (interrupted.aborted) throw new UserError("interrupted: the cluster was not started");
+    if (interrupted.aborted) throw interruption(interrupted);
     if (!isRunning(pid) && readProgress(dataDir).length === shown) {
       throw new StartError(`the cluster ended before it was ready. The end of its log, ${log}:\n${lastLines(log)}`);
     }
