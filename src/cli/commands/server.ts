@@ -10,6 +10,7 @@ import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
 import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { serverFlags, serverOptions } from "../flags/server-flags.ts";
+import { orParentEnded } from "../start/end-with-parent.ts";
 import { explainStart } from "../start-faults.ts";
 
 export const flags = {
@@ -62,7 +63,8 @@ export async function run(args: readonly string[]): Promise<number> {
   const simulation = await simulationOf(nodes, values["nodes-file"]);
   const writer = values["log-file"] ? openLogFile(path.resolve(values["log-file"])) : writeStandardError;
   const log = limitedLog(writer, { clock: systemClock, level: values.verbose ? "debug" : "info" });
-  const signal = shutdownSignal();
+  const { env } = process;
+  const signal = orParentEnded(shutdownSignal(), { clock: systemClock, env, parentId: () => process.ppid });
   await using plane = await startControlPlane({
     dataDir: path.resolve(dataDir),
     store,
