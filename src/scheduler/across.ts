@@ -6,8 +6,15 @@ import { type Snapshot } from "./snapshot.ts";
 /** What plugins say about one pod's nodes in comparison with others. */
 export interface Across {
   filter(slot: number): PluginRejection | undefined;
-  /** Slot → 1 if `filter` rejects the node, without saying why. `isWanted`: nobody asks about other nodes. */
-  rejected(slots: number, isWanted: (slot: number) => boolean): Uint8Array;
+  /**
+   * Marks the slots whose nodes `filter` rejects, without saying why. Returns false if there are none. `isWanted`: nobody asks
+   * about other nodes.
+   */
+  reject(marks: Uint8Array, isWanted: (slot: number) => boolean): boolean;
+  /** Whether it scores nodes. */
+  readonly hasScores: boolean;
+  /** If given: as long as the values are the same, `filter` has new answers only for nodes that have changed. */
+  readonly basis?: readonly unknown[] | undefined;
   /** If it scores no nodes: the only ones that it may reject. */
   readonly only?: readonly number[] | undefined;
   /** Adds the weighted scores of these nodes to their totals. */
@@ -41,17 +48,16 @@ function acrossOf(asked: readonly Asked[]): Across {
   /** Thousands of nodes are rejected for the same reason. */
   const named = new Map<Rejection, PluginRejection>();
   return {
-    rejected(slots, isWanted) {
-      const rejected = new Uint8Array(slots);
-      for (const { answer } of asked) answer.rejectAll?.(rejected);
+    hasScores: asked.some(({ answer }) => answer.score),
+    basis: asked.every(({ answer }) => answer.basis) ? asked.flatMap(({ answer }) => answer.basis ?? []) : undefined,
+    reject(marks, isWanted) {
+      let hasMarked = false;
+      // Those that know a quicker way leave fewer nodes to the others.
+      for (const { answer } of asked) if (answer.rejectAll?.(marks)) hasMarked = true;
       for (const { answer } of asked) {
-        const { filter } = answer;
-        if (!filter || answer.rejectAll) continue;
-        for (let slot = 0; slot < slots; slot++) {
-          if (rejected[slot] === 0 && isWanted(slot) && filter(slot)) rejected[slot] = 1;
-        }
+        if (!answer.rejectAll && rejectEach(answer, marks, isWanted)) hasMarked = true;
       }
-      return rejected;
+      return hasMarked;
     },
     filter(slot) {
       for (const { plugin, answer } of asked) {
@@ -65,16 +71,30 @@ function acrossOf(asked: readonly Asked[]): Across {
     },
     scoresBy: (slots) =>
       asked.flatMap(({ plugin, answer }) => {
-        const scores = answer.score?.(slots).map((score) => score * (plugin.weight ?? 1));
+        const scores = answer
+          .score?.(slots, new Float64Array(slots.length))
+          .map((score) => score * (plugin.weight ?? 1));
         return scores ? [{ plugin: plugin.name, scores }] : [];
       }),
     addScores(slots, totals) {
+      const into = new Float64Array(slots.length);
       for (const { plugin, answer } of asked) {
-        const scores = answer.score?.(slots);
+        const scores = answer.score?.(slots, into);
         if (!scores) continue;
         const weight = plugin.weight ?? 1;
         for (let at = 0; at < totals.length; at++) totals[at] = (totals[at] ?? 0) + weight * (scores[at] ?? 0);
       }
     },
   };
+}
+
+function rejectEach({ filter }: AcrossNodes, marks: Uint8Array, isWanted: (slot: number) => boolean): boolean {
+  if (!filter) return false;
+  let hasMarked = false;
+  for (let slot = 0; slot < marks.length; slot++) {
+    if (marks[slot] !== 0 || !isWanted(slot) || !filter(slot)) continue;
+    marks[slot] = 1;
+    hasMarked = true;
+  }
+  return hasMarked;
 }

@@ -82,10 +82,18 @@ export type PodState = unknown;
 export interface AcrossNodes {
   /** Asked after all other filters, and only for nodes that they accept. */
   readonly filter: ((slot: number) => Verdict) | undefined;
-  /** The same for thousands of nodes at once: marks each slot whose node `filter` rejects. Slots without a node are ignored. */
-  readonly rejectAll?: ((rejected: Uint8Array) => void) | undefined;
-  /** The scores of these nodes, from 0 to 100, in the same order. */
-  readonly score: ((slots: Int32Array) => Float64Array) | undefined;
+  /**
+   * The same for thousands of nodes at once: marks each slot whose node `filter` rejects. Slots without a node are ignored.
+   * Returns false if it has marked none.
+   */
+  readonly rejectAll?: ((rejected: Uint8Array) => boolean) | undefined;
+  /**
+   * If given, what `filter` says about a node depends on its own pods only, and on these values: for the next pod of the
+   * class, only nodes that have changed are asked about, as long as the values are the same.
+   */
+  readonly basis?: readonly unknown[] | undefined;
+  /** The scores of these nodes, from 0 to 100, in the same order. `into` has room for them. */
+  readonly score: ((slots: Int32Array, into: Float64Array) => Float64Array) | undefined;
 }
 
 /** No node fits a pod: what is known, and what can be done about it. */

@@ -5,7 +5,8 @@ import { type Across, type PluginScores } from "./across.ts";
 import { type PluginRejection, type Rejections } from "./explain.ts";
 import { type SchedulerPlugin } from "./framework.ts";
 import { type Choice, Judge, largestAt } from "./judge.ts";
-import { Largest } from "./scoring/largest.ts";
+import { Accepted } from "./scoring/accepted.ts";
+import { Largest, largestUnmarked } from "./scoring/largest.ts";
 import { bestOf } from "./seeing/best-scores.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
@@ -37,6 +38,8 @@ export class PodClass {
   #rejections: (PluginRejection | undefined)[] = [];
   #plain = new Float64Array(0);
   readonly #largest = new Largest();
+  readonly #accepted: Accepted;
+  #marks = new Uint8Array(0);
   #rows: Float64Array[] = [];
   /** The number of scores in each row that are not 0. */
   #nonZero: number[] = [];
@@ -45,6 +48,7 @@ export class PodClass {
 
   constructor(plugins: readonly SchedulerPlugin[], snapshot: Snapshot) {
     this.#snapshot = snapshot;
+    this.#accepted = new Accepted(snapshot);
     this.#judge = new Judge(plugins, snapshot);
     this.#based = plugins.filter(({ basis }) => basis);
   }
@@ -71,18 +75,41 @@ export class PodClass {
 
   /** The best of the feasible nodes that `across` accepts too, or why it rejects each of them. */
   chooseAcross(across: Across, random: Random): Choice | Rejections {
-    const slots = new Int32Array(this.#feasible);
-    let count = 0;
-    const plain = this.#plain;
-    const rejected = this.#rejectedIn(across);
-    for (let slot = 0; slot < plain.length; slot++) {
-      if ((plain[slot] ?? -1) >= 0 && rejected[slot] === 0) slots[count++] = slot;
-    }
-    return this.#bestOf(slots.subarray(0, count), across, random) ?? this.#rejectedBy(across);
+    return this.#chooseAccepted(across, random) ?? this.#rejectedBy(across);
   }
 
-  #rejectedIn(across: Across): Uint8Array {
-    return across.rejected(this.#plain.length, (slot) => (this.#plain[slot] ?? -1) >= 0);
+  #chooseAccepted(across: Across, random: Random): Choice | undefined {
+    const hasScores = across.hasScores || !this.#isPlain;
+    if (!hasScores && across.basis) return this.#placeAt(this.#accepted.choose(this.#plain, across, random));
+    const rejected = this.#rejectedIn(across);
+    if (hasScores) return this.#bestOf(this.#slotsBeside(rejected), across, random);
+    return rejected ? this.#placeAt(largestUnmarked(this.#plain, rejected, random)) : this.choose(random);
+  }
+
+  /** No plugin compares nodes, or finds a difference. */
+  #placeAt({ slot, count }: { readonly slot: number; readonly count: number }): Choice | undefined {
+    const info = this.#snapshot.at(slot);
+    return info && { info, score: (this.#plain[slot] ?? 0) + this.#scoreOfZeros(), feasible: count };
+  }
+
+  /** The feasible nodes that are not marked. */
+  #slotsBeside(marks: Uint8Array | undefined): Int32Array {
+    const slots = new Int32Array(this.#feasible);
+    const plain = this.#plain;
+    let count = 0;
+    for (let slot = 0; slot < plain.length; slot++) {
+      if ((plain[slot] as number) >= 0 && !(marks && marks[slot] === 1)) slots[count++] = slot;
+    }
+    return slots.subarray(0, count);
+  }
+
+  /** Slot → 1 if it is rejected; undefined if none is. Valid until the next pod. */
+  #rejectedIn(across: Across): Uint8Array | undefined {
+    const { length } = this.#plain;
+    if (this.#marks.length === length) this.#marks.fill(0);
+    else this.#marks = new Uint8Array(length);
+    const isFeasible = (slot: number): boolean => (this.#plain[slot] ?? -1) >= 0;
+    return across.reject(this.#marks, isFeasible) ? this.#marks : undefined;
   }
 
   /** The same if `across` scores no nodes and rejects some of these at most. */

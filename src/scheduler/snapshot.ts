@@ -176,6 +176,7 @@ export class Snapshot {
     const before = info.pods.get(key);
     info.pods.set(key, pod);
     if (!before || isSameElsewhere(before, pod)) return;
+    this.#touch(info);
     this.topology.podChanged(before, info, -1);
     this.topology.podChanged(pod, info, 1);
   }

@@ -82,7 +82,7 @@ for (const { plugin, reason, scores } of compared) {
         answer?.rejectAll?.(rejected);
         const feasible = world.nodes.filter((_, at) => reasons[at] === undefined);
         const slots = Int32Array.from(feasible, ({ metadata }) => snapshot.get(metadata.name)?.slot ?? -1);
-        const given = answer?.score ? [...answer.score(slots)] : feasible.map(() => 0);
+        const given = answer?.score ? [...answer.score(slots, new Float64Array(slots.length))] : feasible.map(() => 0);
 
         const where = `seed ${seed}, attempt ${attempt}`;
         assert.deepEqual(

@@ -20,11 +20,15 @@ export function besideRivals(deps: RivalDeps, pod: Pod, across: Across | undefin
   const nominated = nominations.nodes().flatMap((name) => snapshot.get(name)?.slot ?? []);
   const beside: Across = {
     only: across ? undefined : nominated,
-    rejected(slots, isWanted) {
-      const rejected = across?.rejected(slots, isWanted) ?? new Uint8Array(slots);
-      for (const slot of nominated)
-        if (rejected[slot] === 0 && isWanted(slot) && beside.filter(slot)) rejected[slot] = 1;
-      return rejected;
+    hasScores: across?.hasScores ?? false,
+    reject(marks, isWanted) {
+      let hasMarked = across?.reject(marks, isWanted) ?? false;
+      for (const slot of nominated) {
+        if (marks[slot] !== 0 || !isWanted(slot) || !beside.filter(slot)) continue;
+        marks[slot] = 1;
+        hasMarked = true;
+      }
+      return hasMarked;
     },
     filter(slot) {
       const rejection = across?.filter(slot);

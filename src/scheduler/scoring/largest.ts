@@ -84,3 +84,28 @@ export class Largest {
     this.#isStale[block] = 0;
   }
 }
+
+/** The slot of the largest score that is neither negative nor marked, −1 if there is none; and how many there are. */
+export function largestUnmarked(
+  scores: Float64Array,
+  marks: Uint8Array,
+  random: Random,
+): { readonly slot: number; readonly count: number } {
+  let largest = Number.NEGATIVE_INFINITY;
+  let equals = 0;
+  let count = 0;
+  for (let slot = 0; slot < scores.length; slot++) {
+    const value = scores[slot] as number;
+    if (value < 0 || marks[slot] === 1) continue;
+    count++;
+    if (value > largest) {
+      largest = value;
+      equals = 1;
+    } else if (value === largest) equals++;
+  }
+  let skip = Math.floor(random() * equals);
+  for (let slot = 0; slot < scores.length; slot++) {
+    if (scores[slot] === largest && marks[slot] === 0 && skip-- === 0) return { slot, count };
+  }
+  return { slot: -1, count };
+}

@@ -20,6 +20,11 @@ export class DomainSums {
     return this.#domains === domains && this.#moves === domains.moves;
   }
 
+  /** Whether no two nodes share a domain. */
+  get areSingle(): boolean {
+    return this.#domains.areSingle;
+  }
+
   /** Whether no domain has pods. */
   get isEmpty(): boolean {
     return this.#occupied === 0;
@@ -35,25 +40,44 @@ export class DomainSums {
     return this.#sums[domain] ?? 0;
   }
 
-  /** Marks the slots whose domain has more pods than this, which is at least 0. */
-  markAbove(most: number, marks: Uint8Array): void {
+  /** Marks the slots whose domain has more pods than this, which is at least 0. Returns false if there are none. */
+  markAbove(most: number, marks: Uint8Array): boolean {
+    if (this.isEmpty || (most > 0 && !this.#hasAbove(most))) return false;
     const ofSlot = this.#domains.ofSlots;
     const sums = this.#sums;
     const end = Math.min(marks.length, ofSlot.length);
     for (let slot = 0; slot < end; slot++) {
-      const domain = ofSlot[slot] ?? noDomain;
-      if (domain !== noDomain && domain < sums.length && (sums[domain] ?? 0) > most) marks[slot] = 1;
+      const domain = ofSlot[slot] as number;
+      if (domain !== noDomain && (sums[domain] as number) > most) marks[slot] = 1;
     }
+    return true;
   }
 
-  /** Marks the slots whose domain has no pods, and those without a domain. */
-  markEmpty(marks: Uint8Array): void {
+  /** Marks the slots whose domain has no pods, and the nodes without a domain. Returns false if there are none. */
+  markEmpty(marks: Uint8Array): boolean {
+    const hasMarked = this.#domains.markOutside(marks);
+    if (!this.#hasEmptyDomain()) return hasMarked;
     const ofSlot = this.#domains.ofSlots;
     const sums = this.#sums;
-    for (let slot = 0; slot < marks.length; slot++) {
-      const domain = slot < ofSlot.length ? (ofSlot[slot] ?? noDomain) : noDomain;
-      if (domain === noDomain || domain >= sums.length || sums[domain] === 0) marks[slot] = 1;
+    const end = Math.min(marks.length, ofSlot.length);
+    for (let slot = 0; slot < end; slot++) {
+      const domain = ofSlot[slot] as number;
+      if (domain === noDomain || !((sums[domain] as number) > 0)) marks[slot] = 1;
     }
+    return true;
+  }
+
+  #hasAbove(most: number): boolean {
+    for (let domain = 0; domain < this.#sums.length; domain++) if (this.of(domain) > most) return true;
+    return false;
+  }
+
+  /** Whether there are nodes without pods of the set in their domain. */
+  #hasEmptyDomain(): boolean {
+    for (let domain = 0; domain < this.#domains.size; domain++) {
+      if (this.#domains.nodesOf(domain) > 0 && this.of(domain) === 0) return true;
+    }
+    return false;
   }
 
   add(slot: number, count: number): void {

@@ -13,6 +13,8 @@ export class Domains {
   /** The slots of nodes that exist without the label. */
   readonly #unlabelled = new Set<number>();
   #moves = 0;
+  /** Domains with several nodes. */
+  #shared = 0;
 
   constructor(key: string, nodes: Iterable<NodeInfo>) {
     this.key = key;
@@ -27,6 +29,11 @@ export class Domains {
   /** Changes when a node comes into another domain. */
   get moves(): number {
     return this.#moves;
+  }
+
+  /** Whether no two nodes share a domain. */
+  get areSingle(): boolean {
+    return this.#shared === 0;
   }
 
   /** Whether every node has the label. */
@@ -44,12 +51,10 @@ export class Domains {
     return this.#ofSlot;
   }
 
-  /** Marks the slots without a domain. */
-  markOutside(marks: Uint8Array): void {
-    const ofSlot = this.#ofSlot;
-    for (let slot = 0; slot < marks.length; slot++) {
-      if (slot >= ofSlot.length || ofSlot[slot] === noDomain) marks[slot] = 1;
-    }
+  /** Marks the nodes without a domain. Returns false if there are none. */
+  markOutside(marks: Uint8Array): boolean {
+    for (const slot of this.#unlabelled) marks[slot] = 1;
+    return this.#unlabelled.size > 0;
   }
 
   /** How many nodes the domain has. */
@@ -75,8 +80,15 @@ export class Domains {
     if (before === domain) return;
     this.#moves++;
     this.#ofSlot[slot] = domain;
-    if (before !== noDomain) this.#nodes[before] = this.nodesOf(before) - 1;
-    if (domain !== noDomain) this.#nodes[domain] = this.nodesOf(domain) + 1;
+    if (before !== noDomain) this.#count(before, -1);
+    if (domain !== noDomain) this.#count(domain, 1);
+  }
+
+  #count(domain: number, sign: 1 | -1): void {
+    const before = this.nodesOf(domain);
+    const after = before + sign;
+    this.#nodes[domain] = after;
+    this.#shared += Number(after > 1) - Number(before > 1);
   }
 
   #idOf(value: string): number {

@@ -35,6 +35,8 @@ const maxNodeSets = 64;
 const maxSums = 4;
 /** The sums of a term are kept if it is worth it. */
 const maxDomainsPerPod = 8;
+/** And for so many others, the last ones that were asked for. */
+const maxSummed = 32;
 /** Sets with a longer key are computed each time, because the keys are texts of users. */
 const maxKeyChars = 64 << 10;
 
@@ -48,6 +50,7 @@ export class Topology {
   #domains = new LruMap<string, Domains>(maxDomains);
   readonly #sets = new LruMap<string, Counted>(maxSets);
   #nodeSets = new LruMap<string, Uint8Array>(maxNodeSets);
+  readonly #summed = new Set<Holder>();
   /** What is only supposed, so that sets that are counted meanwhile agree with those that are kept. */
   readonly #supposed = new Set<Supposed>();
 
@@ -88,8 +91,9 @@ export class Topology {
     const domains = this.domains(holder.term.topologyKey);
     if (holder.sums?.isOf(domains)) return holder.sums;
     const sums = sumOf([holder], domains);
+    holder.sums = sums;
     // There may be thousands of terms with a few pods each, which are quickly added up again.
-    if (domains.size <= maxDomainsPerPod * holder.counts.size) holder.sums = sums;
+    if (domains.size > maxDomainsPerPod * holder.counts.size) this.#keepForNow(holder);
     return sums;
   }
 
@@ -97,6 +101,17 @@ export class Topology {
   sumsOfAll(holders: readonly Holder[], key: string): DomainSums {
     const [first] = holders;
     return first && holders.length === 1 ? this.sumsOf(first) : sumOf(holders, this.domains(key));
+  }
+
+  #keepForNow(holder: Holder): void {
+    this.#summed.delete(holder);
+    this.#summed.add(holder);
+    if (this.#summed.size <= maxSummed) return;
+    for (const oldest of this.#summed) {
+      this.#summed.delete(oldest);
+      delete oldest.sums;
+      return;
+    }
   }
 
   #counted(set: PodSet): Counted {

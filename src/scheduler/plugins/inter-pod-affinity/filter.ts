@@ -17,7 +17,7 @@ export function affinityFilter(
   { near, apart }: PodTerms,
   topology: Topology,
   namespaceLabels: NamespaceLabels,
-): Pick<AcrossNodes, "filter" | "rejectAll"> | undefined {
+): Pick<AcrossNodes, "filter" | "rejectAll" | "basis"> | undefined {
   const forbidding = topology.holders.concerning(pod, namespaceLabels).filter(({ weight }) => weight === "forbids");
   if (near.length + apart.length + forbidding.length === 0) return undefined;
   const together = setOf(near, namespaceLabels);
@@ -29,18 +29,22 @@ export function affinityFilter(
   const hating = sumsByLabel(forbidding, topology);
   // The first pods of a group that wants to be together have nobody to be near to.
   const isFirst = wanted.every(({ sums }) => sums.isEmpty) && matchesAll(near, pod, namespaceLabels);
+  const avoided = [...hated, ...hating];
   return {
+    // Each node has its own domain, so nothing happens to it elsewhere.
+    basis: wanted.length === 0 && avoided.every(({ areSingle }) => areSingle) ? avoided : undefined,
     filter(slot) {
       if (!isNearAll(wanted, slot, isFirst)) return notNear;
       if (isNearAny(hated, slot)) return tooNear;
       return isNearAny(hating, slot) ? unwanted : fits;
     },
     rejectAll(rejected) {
+      let hasMarked = false;
       for (const { domains, sums } of wanted) {
-        if (isFirst) domains.markOutside(rejected);
-        else sums.markEmpty(rejected);
+        if (isFirst ? domains.markOutside(rejected) : sums.markEmpty(rejected)) hasMarked = true;
       }
-      for (const sums of [...hated, ...hating]) sums.markAbove(0, rejected);
+      for (const sums of avoided) if (sums.markAbove(0, rejected)) hasMarked = true;
+      return hasMarked;
     },
   };
 }

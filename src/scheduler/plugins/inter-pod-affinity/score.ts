@@ -40,11 +40,11 @@ export function affinityScore(
     if (worth === "forbids" || worth === 0) continue;
     addHolder(worthOf(worths, holder.term.topologyKey, topology), holder, worth, topology);
   }
-  const known = [...worths.values()];
-  if (known.every(({ sums }) => sums.every((worth) => worth === 0))) return undefined;
-  return (slots) => {
-    const scores = new Float64Array(slots.length);
-    for (let at = 0; at < slots.length; at++) scores[at] = sumAt(known, slots[at] ?? 0);
+  const known = [...worths.values()].filter(hasDifferences);
+  if (known.length === 0) return undefined;
+  return (slots, scores) => {
+    scores.fill(0);
+    for (const worth of known) addTo(scores, slots, worth);
     return scale(scores);
   };
 }
@@ -76,10 +76,23 @@ function addHolder(worth: Worth, holder: Holder, weight: number, topology: Topol
   }
 }
 
-function sumAt(worths: readonly Worth[], slot: number): number {
-  let sum = 0;
-  for (const { domains, sums } of worths) sum += sums[domains.at(slot)] ?? 0;
-  return sum;
+/** Whether nodes differ. If they do not, all of them score 0. */
+function hasDifferences({ domains, sums }: Worth): boolean {
+  let first = domains.isComplete ? undefined : 0;
+  for (let domain = 0; domain < sums.length; domain++) {
+    if (domains.nodesOf(domain) === 0) continue;
+    first ??= sums[domain];
+    if (sums[domain] !== first) return true;
+  }
+  return false;
+}
+
+function addTo(scores: Float64Array, slots: Int32Array, { domains: { ofSlots }, sums }: Worth): void {
+  for (let at = 0; at < slots.length; at++) {
+    const slot = slots[at] as number;
+    const domain = slot < ofSlots.length ? (ofSlots[slot] as number) : noDomain;
+    if (domain !== noDomain) scores[at] = (scores[at] as number) + (sums[domain] ?? 0);
+  }
 }
 
 /** The worst node scores 0, the best 100. */
@@ -87,13 +100,14 @@ function scale(scores: Float64Array): Float64Array {
   let smallest = Number.POSITIVE_INFINITY;
   let largest = Number.NEGATIVE_INFINITY;
   for (let at = 0; at < scores.length; at++) {
-    const score = scores[at] ?? 0;
+    const score = scores[at] as number;
     if (score < smallest) smallest = score;
     if (score > largest) largest = score;
   }
   const range = largest - smallest;
+  if (!(range > 0)) return scores.fill(0);
   for (let at = 0; at < scores.length; at++) {
-    scores[at] = range > 0 ? Math.trunc(maxScore * (((scores[at] ?? 0) - smallest) / range)) : 0;
+    scores[at] = Math.trunc(maxScore * (((scores[at] as number) - smallest) / range));
   }
   return scores;
 }

@@ -30,10 +30,12 @@ export function spreadFilter(
       return fits;
     },
     rejectAll(rejected) {
+      let hasMarked = false;
       for (const { domains, sums, most } of counted) {
-        domains.markOutside(rejected);
-        sums.markAbove(most, rejected);
+        if (domains.markOutside(rejected)) hasMarked = true;
+        if (sums.markAbove(most, rejected)) hasMarked = true;
       }
+      return hasMarked;
     },
   };
 }

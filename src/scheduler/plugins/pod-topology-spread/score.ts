@@ -11,8 +11,8 @@ const ignored = -1;
 
 interface Weighed {
   readonly spread: Spread;
-  /** The pods near to a node: those on it, or in its domain. */
-  near(slot: number): number;
+  /** Pods by domain; undefined: those on the node itself. */
+  readonly sums: DomainSums | undefined;
   /** More for a label with many values, so that few zones do not outweigh many nodes. */
   readonly weight: number;
 }
@@ -26,25 +26,31 @@ export function spreadScore(
   // Usually every node has the labels, so no node has to be checked.
   const isIgnored =
     needsLabels && !areComplete(spreads) ? (slot: number): boolean => !hasAllLabels(spreads, slot) : undefined;
-  return (slots) => {
-    const scores = new Float64Array(slots.length);
+  return (slots, scores) => {
     const scored = isIgnored ? slots.filter((slot) => !isIgnored(slot)) : slots;
-    const weighed = spreads.map((spread) => weigh(spread, scored, nodes, isIgnored));
+    scores.fill(0);
+    for (const spread of spreads) addNear(weigh(spread, scored, nodes, isIgnored), slots, scores);
     for (let at = 0; at < slots.length; at++) {
-      const slot = slots[at] ?? 0;
-      scores[at] = isIgnored?.(slot) ? ignored : Math.round(sumOf(weighed, slot));
+      scores[at] = isIgnored?.(slots[at] as number) ? ignored : Math.round(scores[at] as number);
     }
     normalizeSpread(scores);
     return scores;
   };
 }
 
-function sumOf(weighed: readonly Weighed[], slot: number): number {
-  let sum = 0;
-  for (const { spread, near, weight } of weighed) {
-    if (spread.domains.at(slot) !== noDomain) sum += near(slot) * weight + spread.maxSkew - 1;
+/** Adds the pods near to each node, weighed. */
+function addNear({ spread, sums, weight }: Weighed, slots: Int32Array, scores: Float64Array): void {
+  const { domains, counts, maxSkew } = spread;
+  const near = sums ? Float64Array.from({ length: domains.size }, (_, domain) => sums.of(domain)) : counts;
+  const { ofSlots } = domains;
+  for (let at = 0; at < slots.length; at++) {
+    const slot = slots[at] as number;
+    const domain = slot < ofSlots.length ? (ofSlots[slot] as number) : noDomain;
+    if (domain === noDomain) continue;
+    const place = sums ? domain : slot;
+    const pods = place < near.length ? (near[place] as number) : 0;
+    scores[at] = (scores[at] as number) + (pods * weight + maxSkew - 1);
   }
-  return sum;
 }
 
 function weigh(
@@ -54,24 +60,23 @@ function weigh(
   isIgnored: ((slot: number) => boolean) | undefined,
 ): Weighed {
   const { domains, counts, isCounted } = spread;
-  if (domains.key === hostnameLabel) {
-    return { spread, near: (slot) => counts[slot] ?? 0, weight: Math.log(scored.length + 2) };
-  }
+  if (domains.key === hostnameLabel) return { spread, sums: undefined, weight: Math.log(scored.length + 2) };
   const weight = Math.log(countValues(spread, scored) + 2);
-  if (!isIgnored && !isCounted) return { spread, near: (slot) => spread.sums.at(slot), weight };
+  if (!isIgnored && !isCounted) return { spread, sums: spread.sums, weight };
   const sums = new DomainSums(domains);
   for (const { slot } of nodes) {
     if (!isIgnored?.(slot) && (!isCounted || isCounted(slot))) sums.add(slot, counts[slot] ?? 0);
   }
-  return { spread, near: (slot) => sums.at(slot), weight };
+  return { spread, sums, weight };
 }
 
 /** No label is a value too. */
 function countValues({ domains }: Spread, slots: Int32Array): number {
   const isThere = new Uint8Array(domains.size + 1);
+  const most = domains.size + (domains.isComplete ? 0 : 1);
   let values = 0;
-  for (const slot of slots) {
-    const place = domains.at(slot) + 1;
+  for (let at = 0; at < slots.length && values < most; at++) {
+    const place = domains.at(slots[at] as number) + 1;
     values += isThere[place] === 0 ? 1 : 0;
     isThere[place] = 1;
   }
@@ -82,13 +87,14 @@ function countValues({ domains }: Spread, slots: Int32Array): number {
 function normalizeSpread(scores: Float64Array): void {
   let smallest = Number.POSITIVE_INFINITY;
   let largest = 0;
-  for (const score of scores) {
+  for (let at = 0; at < scores.length; at++) {
+    const score = scores[at] as number;
     if (score === ignored) continue;
-    smallest = Math.min(smallest, score);
-    largest = Math.max(largest, score);
+    if (score < smallest) smallest = score;
+    if (score > largest) largest = score;
   }
   for (let at = 0; at < scores.length; at++) {
-    const score = scores[at] ?? 0;
+    const score = scores[at] as number;
     if (score === ignored) scores[at] = 0;
     else scores[at] = largest === 0 ? maxScore : Math.trunc((maxScore * (largest + smallest - score)) / largest);
   }
