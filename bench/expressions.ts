@@ -4,7 +4,7 @@
  */
 import { compile, type Program } from "#cel/compile.ts";
 import { perCallLimit } from "#cel-kubernetes/environment.ts";
-import { environment, refused, stopped, variables } from "#cel-kubernetes/hostile.suite.ts";
+import { environment, refused, slow, stopped, variables } from "#cel-kubernetes/hostile.suite.ts";
 
 const rules = [
   "self.numbers.size() >= 3",
@@ -23,7 +23,7 @@ export async function runExpressions(): Promise<void> {
     process.stdout.write(`${nanos.toFixed(0).padStart(8)}  ${source}\n`);
   }
   process.stdout.write("hostile evaluations: ms of CPU until they stop\n");
-  for (const [name, source] of Object.entries(stopped)) {
+  for (const [name, source] of Object.entries({ ...stopped, ...slow })) {
     const program = compiled(source);
     const ms = leastCpuMs(() => program.evaluate(variables, perCallLimit));
     process.stdout.write(`${ms.toFixed(1).padStart(8)}  ${name}\n`);

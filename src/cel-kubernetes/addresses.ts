@@ -61,13 +61,18 @@ class CidrValue extends OpaqueValue {
     return new CidrValue(new IpValue(bytes), this.bits);
   }
   contains({ bytes }: IpValue): boolean {
-    if (bytes.length !== this.address.bytes.length) return false;
-    return this.masked().address.equals(new CidrValue(new IpValue(bytes), this.bits).masked().address);
+    const own = this.address.bytes;
+    if (bytes.length !== own.length) return false;
+    for (let index = 0; index < own.length && 8 * index < this.bits; index++) {
+      const kept = Math.min(8, this.bits - 8 * index);
+      const difference = (bytes[index] ?? 0) ^ (own[index] ?? 0);
+      if ((difference & (0xff << (8 - kept)) & 0xff) !== 0) return false;
+    }
+    return true;
   }
 }
 
 function parseIp(text: string): IpValue | CelError {
-  const quoted = goQuote(text.slice(0, maxText));
   const number = text.length <= maxText ? parseIPv4(text) : undefined;
   if (number !== undefined) {
     const bytes = Buffer.alloc(4);
@@ -76,12 +81,16 @@ function parseIp(text: string): IpValue | CelError {
   }
   const [address = "", zone] = text.length <= maxText ? text.split("%", 2) : [];
   const bytes = parseIPv6(address);
+  if (bytes && zone === undefined && !isMapped(bytes)) return new IpValue(bytes);
+  const quoted = goQuote(text.slice(0, maxText));
   if (!bytes || zone === "")
     return new CelError(`IP Address ${quoted} parse error during conversion from string: ${unparsed(text)}`);
   if (zone !== undefined) return new CelError(`IP address ${quoted} with zone value is not allowed`);
-  const isMapped = bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff;
-  return isMapped ? new CelError(`IPv4-mapped IPv6 address ${quoted} is not allowed`) : new IpValue(bytes);
+  return new CelError(`IPv4-mapped IPv6 address ${quoted} is not allowed`);
 }
+
+const isMapped = (bytes: Uint8Array): boolean =>
+  bytes[10] === 0xff && bytes[11] === 0xff && bytes.subarray(0, 10).every((byte) => byte === 0);
 
 function unparsed(text: string): string {
   const short = text.slice(0, maxText);

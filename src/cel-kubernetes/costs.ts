@@ -12,6 +12,7 @@ import {
   union,
 } from "#cel/declare/estimate.ts";
 import type { EstimatedCall, FunctionCost } from "#cel/declare/function.ts";
+import type { Meter } from "#cel/declare/meter.ts";
 import { ListValue, MapValue } from "#cel/values/collections.ts";
 import { costSize } from "#cel/values/size.ts";
 import { OpaqueValue, type Value } from "#cel/values/value.ts";
@@ -44,9 +45,11 @@ const keeping = (read: (call: EstimatedCall) => EstimatedNode | undefined): Func
 
 /** More than any evaluation may visit. Lists can share their parts, so walking them may take far longer than making them. */
 const maxVisits = 200_000;
+/** Units of work to visit an element. */
+const visitWork = 10;
 
 /** One unit for each element, and less or more for texts. Everything below counts. */
-function traversalCost(root: Value): number {
+function traversalCost(root: Value, meter: Meter): number {
   const rest: Value[] = [root];
   let [cost, visits] = [0, 0];
   for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
@@ -56,6 +59,7 @@ function traversalCost(root: Value): number {
     else if (value instanceof ListValue) {
       visits += value.length;
       if (visits > maxVisits) return Number.POSITIVE_INFINITY;
+      meter.work(visitWork * value.length);
       for (const item of value) rest.push(item);
     } else if (value instanceof MapValue) for (const entry of value.entries()) rest.push(entry.key, entry.value);
     else cost += 1;
@@ -64,7 +68,7 @@ function traversalCost(root: Value): number {
 }
 
 const traversing: FunctionCost = {
-  cost: (_, [list = null]) => traversalCost(list),
+  cost: (_, [list = null], __, meter) => traversalCost(list, meter),
   estimate(_, { target }) {
     if (!target) return undefined;
     const element = target.element();
@@ -173,6 +177,9 @@ const selecting: FunctionCost = {
   estimate: (_, { arguments: [text] }) => text && { cost: selectorCost(text.size) },
 };
 
+/** The same cost for a function that takes longer than a simple one: so many units of work for each call. */
+const slow = (cost: FunctionCost, work: number): FunctionCost => ({ ...cost, work });
+
 const sharing = (cost: FunctionCost, names: string): Record<string, FunctionCost> =>
   Object.fromEntries(names.split(" ").map((name) => [name, cost]));
 
@@ -193,17 +200,19 @@ export const kubernetesCosts: Readonly<Record<string, FunctionCost>> = {
   split: splitting,
   join: joining,
   ...sharing(finding, "find findAll"),
-  ...sharing(parsing(), "cidr isIP isCIDR quantity isQuantity semver isSemver"),
-  ip,
-  "ip.isCanonical": parsing(2),
-  ...sharing(nominal, "masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast"),
+  ...sharing(slow(parsing(), 80), "quantity isQuantity isIP"),
+  ...sharing(slow(parsing(), 180), "cidr isCIDR semver isSemver"),
+  ip: slow(ip, 80),
+  "ip.isCanonical": slow(parsing(2), 120),
+  masked: slow(nominal, 60),
+  ...sharing(nominal, "prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast"),
   ...sharing(nominal, "isGlobalUnicast sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo"),
   ...sharing(
     nominal,
     "add sub major minor patch format.named getScheme getHostname getHost getPort getEscapedPath getQuery",
   ),
-  containsIP: containsIp,
-  containsCIDR: containsCidr,
+  containsIP: slow(containsIp, 150),
+  containsCIDR: slow(containsCidr, 250),
   validate: validating,
   "_==_": equality,
 };

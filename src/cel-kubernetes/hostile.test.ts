@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compile } from "#cel/compile.ts";
 import { perCallLimit } from "./environment.ts";
-import { environment, refused, stopped, variables } from "./hostile.suite.ts";
+import { environment, refused, slow, stopped, variables } from "./hostile.suite.ts";
 
-for (const [name, source] of Object.entries(stopped)) {
+for (const [name, source] of Object.entries({ ...stopped, ...slow })) {
   test(`${name}: the evaluation stops at its cost limit`, () => {
     const compiled = compile(environment, source);
     assert(compiled.program, compiled.program ? "" : compiled.message);

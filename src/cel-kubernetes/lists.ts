@@ -14,7 +14,7 @@ import {
   uintType,
 } from "#cel/types/type.ts";
 import type { ListValue } from "#cel/values/collections.ts";
-import { compare, equals } from "#cel/values/compare.ts";
+import { compareMany, equals } from "#cel/values/compare.ts";
 import { durationOf } from "#cel/values/duration.ts";
 import { int64, isInteger, uint64 } from "#cel/values/integer.ts";
 import { CelError, Double, Duration, isError, noSuchOverload, Uint, type Value } from "#cel/values/value.ts";
@@ -36,8 +36,7 @@ const comparable: Readonly<Record<string, Type>> = {
 const isSorted: Evaluate = (meter, list) => {
   let previous: Value | undefined;
   for (const item of list as ListValue) {
-    meter.work(1);
-    const order = previous === undefined ? 0 : compare(previous, item);
+    const order = previous === undefined ? 0 : compareMany(meter, previous, item);
     if (isError(order)) return order;
     if (order > 0) return false;
     previous = item;
@@ -76,8 +75,7 @@ function extreme(name: "min" | "max"): Evaluate {
   return (meter, list) => {
     let best: Value | undefined;
     for (const item of list as ListValue) {
-      meter.work(1);
-      const order = best === undefined ? 0 : compare(best, item);
+      const order = best === undefined ? 0 : compareMany(meter, best, item);
       if (isError(order)) return order;
       if (best === undefined || (name === "min" ? order > 0 : order < 0)) best = item;
     }

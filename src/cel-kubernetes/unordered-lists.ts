@@ -5,11 +5,11 @@ import type { Value } from "#cel/values/value.ts";
 export class UnorderedList extends ListValue {
   readonly #items: readonly unknown[];
   readonly #convert: Convert;
-  readonly #identify: (item: unknown) => string;
-  #byIdentity: Map<string, unknown> | undefined;
+  readonly #identify: (item: unknown) => unknown;
+  #byIdentity: Map<unknown, unknown> | undefined;
 
   /** Items of the same identity are the same element. */
-  constructor(items: readonly unknown[], convert: Convert, identify: (item: unknown) => string) {
+  constructor(items: readonly unknown[], convert: Convert, identify: (item: unknown) => unknown) {
     super();
     this.#items = items;
     this.#convert = convert;
@@ -45,7 +45,7 @@ export class UnorderedList extends ListValue {
     return new UnorderedValues(values);
   }
 
-  #index(): Map<string, unknown> {
+  #index(): Map<unknown, unknown> {
     this.#byIdentity ??= new Map(this.#items.map((item) => [this.#identify(item), item]));
     return this.#byIdentity;
   }
@@ -72,8 +72,9 @@ class UnorderedValues extends ListValue {
   }
 }
 
-/** An element of a set is identified by its content. */
-export const identityOfContent = (item: unknown): string => JSON.stringify(item) ?? "";
+/** An element of a set is identified by its content: a plain one by itself, another by its text, which is no plain element. */
+export const identityOfContent = (item: unknown): unknown =>
+  typeof item === "object" && item !== null ? `\0${JSON.stringify(item)}` : item;
 
 /** An element of a map by its keys. */
 export function identityOfKeys(keys: readonly string[]): (item: unknown) => string {

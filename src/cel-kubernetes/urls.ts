@@ -56,9 +56,12 @@ function escapedPath({ path }: UrlValue): string {
   }
 }
 
+/** Units of work to read a short URL. */
+const urlWork = 150;
+
 /** An absolute URL or an absolute path. */
 function parseUrl(meter: Meter, text: string): UrlValue | CelError {
-  meter.allocate(4 * text.length);
+  meter.work(urlWork + text.length / 2);
   const failed = (why: string): CelError => new CelError(`URL parse error during conversion from string: ${why}`);
   const shown = JSON.stringify(text.slice(0, 200));
   if (text === "") return failed(`parse ${shown}: empty url`);
@@ -69,11 +72,11 @@ function parseUrl(meter: Meter, text: string): UrlValue | CelError {
 }
 
 /** Units of work to read a pair of a query. */
-const pairWork = 30;
+const pairWork = 60;
 
 function queryOf(meter: Meter, { query }: UrlValue): Value {
   const values = new Map<string, string[]>();
-  meter.work(query.length / 4);
+  meter.work(urlWork + query.length / 4);
   const pairs = query === "" ? [] : query.split("&");
   meter.work(pairs.length * pairWork);
   for (const pair of pairs) {

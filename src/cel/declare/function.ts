@@ -15,7 +15,9 @@ export interface Overload {
   readonly result: Type;
   readonly evaluate: Evaluate;
   /** What a call costs. One, if absent. */
-  cost?(args: readonly Value[], result: Value): number;
+  cost?(args: readonly Value[], result: Value, meter: Meter): number;
+  /** Units of work of each call beyond those of a simple operator, if it takes longer than it costs. */
+  readonly work?: number;
   /** Whether the cost does not depend on the result, so that a call that is too expensive does not begin. */
   readonly isPaidFirst?: boolean;
   /** What a call may cost, as far as the sizes of its arguments are known. One, if absent. */
@@ -35,7 +37,9 @@ export interface FunctionDeclaration {
 /** What the calls of a function cost. Undefined leaves the answer to the overload. */
 export interface FunctionCost {
   /** The overload is empty if it is only known while the expression runs. */
-  cost?(overload: string, args: readonly Value[], result: Value): number | undefined;
+  cost?(overload: string, args: readonly Value[], result: Value, meter: Meter): number | undefined;
+  /** Units of work of each call, see `Overload`. */
+  readonly work?: number;
   estimate?(overload: string, call: EstimatedCall): CallEstimate | undefined;
 }
 

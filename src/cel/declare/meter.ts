@@ -9,6 +9,8 @@ export class CostExceeded extends Error {
 
 /** Characters or bytes that weigh as much as one unit of work, as in the cost of functions that read text. */
 const sizePerUnit = 10;
+/** Shorter texts are covered by what every call costs. */
+const freeLength = 1000;
 
 /**
  * What one evaluation has used. `cost` is counted exactly as Kubernetes counts it, and the caller may rely on it.
@@ -46,5 +48,11 @@ export class Meter {
   /** Must be called before text or bytes of this size are made. */
   allocate(size: number): void {
     this.work(size / sizePerUnit);
+  }
+
+  /** Must be called before a value is compared or hashed: a text may be long. Short ones are part of every call. */
+  read(value: unknown): void {
+    if ((typeof value === "string" || value instanceof Uint8Array) && value.length > freeLength)
+      this.allocate(value.length);
   }
 }

@@ -12,6 +12,8 @@ const maxPrecision = 1000;
 const defaultPrecision = 6;
 /** Units of work for each value that becomes text. */
 export const valueWork = 40;
+/** The same for each digit that is asked for. */
+const digitWork = 10;
 
 /** `"%s has %d".format([a, b])`. */
 export function formatText(meter: Meter, clauses: Clauses, format: string, args: ListValue): string | CelError {
@@ -71,6 +73,7 @@ function formatClause(
   const fault = precisionFault(precisionText, letter, precision);
   if (fault) return new CelError(`could not parse formatting clause: error while parsing precision: ${fault}`);
   if (!clause) return new CelError(`could not parse formatting clause: unrecognized formatting clause "${letter}"`);
+  if (letter === "f" || letter === "e") meter.work(valueWork + digitWork * (defaultPrecision + precision));
   const text = clause.format(meter, value, precision);
   return text ?? new CelError(`error during formatting: ${clause.only}, was given ${typeOf(value).name}`);
 }

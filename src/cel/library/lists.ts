@@ -24,7 +24,7 @@ import {
   uintType,
 } from "../types/type.ts";
 import { ArrayList, type Key, keyOf, ListValue } from "../values/collections.ts";
-import { compare, equals } from "../values/compare.ts";
+import { compareMany, equals } from "../values/compare.ts";
 import { costSize } from "../values/size.ts";
 import { typeOf } from "../values/type-of.ts";
 import { CelError, type Integer, isError, noSuchOverload, type Value } from "../values/value.ts";
@@ -36,7 +36,7 @@ const comparable = [boolType, bytesType, doubleType, durationType, intType, stri
 const callCost = 1;
 const listCost = 10;
 /** Units of work to copy an item. */
-const itemWork = 3;
+const itemWork = 10;
 
 function slice(meter: Meter, items: ListValue, start: Integer, end: Integer): Value {
   const what = `cannot slice(${start}, ${end})`;
@@ -73,8 +73,7 @@ function sortBy(meter: Meter, items: ListValue, keys: ListValue): Value {
   if (pairs.some(({ key }) => typeOf(key).name !== name)) return new CelError("list elements must have the same type");
   let error: CelError | undefined;
   pairs.sort((a, b) => {
-    meter.work(1);
-    const order = compare(a.key, b.key);
+    const order = compareMany(meter, a.key, b.key);
     if (!isError(order)) return order;
     error ??= order;
     return 0;
@@ -88,7 +87,8 @@ function distinct(meter: Meter, items: ListValue): Value {
   const others: Value[] = [];
   const unique: Value[] = [];
   for (const item of items) {
-    meter.work(1);
+    meter.work(itemWork);
+    meter.read(item);
     const key = keyOf(item);
     const isKnown = key === undefined ? others.some((other) => equals(meter, other, item)) : seen.has(key);
     if (isKnown) continue;

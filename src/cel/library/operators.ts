@@ -115,29 +115,39 @@ const orders: readonly FunctionDeclaration[] = [
 
 type Operation = Exclude<keyof Arithmetic, "check">;
 
-const addInts: Evaluate = (_, x, y) => {
+/** Units of work to calculate with numbers that are objects. */
+const bigWork = 10;
+
+const addInts: Evaluate = (meter, x, y) => {
   if (typeof x === "number" && typeof y === "number") {
     const sum = x + y;
     if (Number.isSafeInteger(sum)) return sum;
   }
+  meter.work(bigWork);
   return int64.add(x as Integer, y as Integer);
 };
 const onInts = (operation: Operation): Evaluate => {
   if (operation === "add") return addInts;
   const compute = int64[operation];
-  return (_, x, y) => compute(x as Integer, y as Integer);
+  return (meter, x, y) => {
+    if (typeof x !== "number" || typeof y !== "number") meter.work(bigWork);
+    return compute(x as Integer, y as Integer);
+  };
 };
 const onUints = (operation: Operation): Evaluate => {
   const compute = uint64[operation];
-  return (_, x, y) => {
+  return (meter, x, y) => {
+    meter.work(bigWork);
     const result = compute((x as Uint).value, (y as Uint).value);
     return isError(result) ? result : new Uint(result);
   };
 };
 const onDoubles =
   (compute: (x: number, y: number) => number): Evaluate =>
-  (_, x, y) =>
-    new Double(compute((x as Double).value, (y as Double).value));
+  (meter, x, y) => {
+    meter.work(5);
+    return new Double(compute((x as Double).value, (y as Double).value));
+  };
 const onDurations =
   (operation: "add" | "subtract"): Evaluate =>
   (_, x, y) =>
@@ -158,8 +168,11 @@ const addBytes: Evaluate = (meter, x, y) => {
   return Buffer.concat(parts);
 };
 
+/** Joining two texts takes as long as writing so many characters more. */
+const joinWork = 80;
+
 const addStrings: Evaluate = (meter, x, y) => {
-  meter.allocate((x as string).length + (y as string).length);
+  meter.allocate((x as string).length + (y as string).length + joinWork);
   return (x as string) + (y as string);
 };
 
@@ -226,12 +239,11 @@ const access: readonly FunctionDeclaration[] = [
       membership,
       overload("in_list", [a, listType(a)], boolType, (meter, x, list) => contains(meter, list as ListValue, x)),
     ),
-    overload(
-      "in_map",
-      [a, mapType(a, b)],
-      boolType,
-      (_, key, map) => keyOf(key) !== undefined && (map as MapValue).has(key),
-    ),
+    overload("in_map", [a, mapType(a, b)], boolType, (meter, key, map) => {
+      meter.work(6);
+      meter.read(key);
+      return keyOf(key) !== undefined && (map as MapValue).has(key);
+    }),
   ),
 ];
 

@@ -18,11 +18,13 @@ function membershipOf(meter: Meter, items: ListValue): (value: Value) => boolean
   const keys = new Set<Key>();
   for (const item of items) {
     meter.work(itemWork);
+    meter.read(item);
     const key = keyOf(item);
     if (key !== undefined) keys.add(key);
   }
   return (value) => {
-    meter.work(1);
+    meter.work(5);
+    meter.read(value);
     const key = keyOf(value);
     return key === undefined ? contains(meter, items, value) : keys.has(key);
   };

@@ -88,12 +88,21 @@ function conversion(
 ): FunctionDeclaration {
   const overloads = from.map((type) => {
     const id = `${idOf(type)}_to_${idOf(to)}`;
-    const made = overload(id, [type], to, (_, value) => convert(value, to));
+    const made = {
+      ...overload(id, [type], to, (_, value) => convert(value, to)),
+      work: timeIds.has(id) ? timeWork : conversionWork,
+    };
     if (id === "string_to_bytes") return { ...made, ...encoding };
     return id === "bytes_to_string" ? { ...made, ...decoding } : made;
   });
   return { name, overloads };
 }
+
+const timeIds = new Set(["string_to_timestamp", "string_to_duration", "timestamp_to_string", "duration_to_string"]);
+/** Units of work to convert a short value. */
+const conversionWork = 12;
+/** The same for a time or a duration that is read or written as text. */
+const timeWork = 40;
 
 const scalars = [boolType, bytesType, doubleType, intType, stringType, uintType, timestampType, durationType];
 const conversions: readonly FunctionDeclaration[] = [
@@ -106,13 +115,19 @@ const conversions: readonly FunctionDeclaration[] = [
   conversion("timestamp", timestampType, [timestampType, intType, stringType], toTimestamp),
   conversion("duration", durationType, [durationType, intType, stringType], toDuration),
   { name: "dyn", overloads: [overload("to_dyn", [a], dynType, (_, value) => value)] },
-  { name: "type", overloads: [overload("type", [a], typeType(a), (_, value) => new TypeValue(typeOf(value)))] },
+  {
+    name: "type",
+    overloads: [{ ...overload("type", [a], typeType(a), (_, value) => new TypeValue(typeOf(value))), work: 20 }],
+  },
 ];
+
+/** Units of work to find a field of a time. */
+const fieldWork = 25;
 
 /** A field of a time, in UTC or in the time zone that is named. */
 function timeField(name: string, id: string, read: (date: Date) => number): FunctionDeclaration {
   const evaluate: Evaluate = (meter, time, zone) => {
-    if (zone !== undefined) meter.work(zoneWork(zone as string));
+    meter.work(zone === undefined ? fieldWork : zoneWork(zone as string));
     const date = localDate(time as Timestamp, zone as string | undefined);
     return date instanceof CelError ? date : read(date);
   };

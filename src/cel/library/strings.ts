@@ -15,10 +15,17 @@ import { CelError, type Integer, type Value } from "../values/value.ts";
 import { traversal } from "./costs.ts";
 import { type Clauses, formatText } from "./format.ts";
 
+/** Counting code points one by one takes long, and whoever counts them also looks for one of them. */
+function pointsIn(meter: Meter, text: string): number {
+  if (isSimple(text)) return text.length;
+  meter.work(text.length);
+  return codePointCount(text);
+}
+
 const outOfRange = (index: Value): CelError => new CelError(`index out of range: ${String(index)}`);
 
-function charAt(text: string, index: Integer): Value {
-  const count = codePointCount(text);
+function charAt(meter: Meter, text: string, index: Integer): Value {
+  const count = pointsIn(meter, text);
   if (index < 0 || index > count) return outOfRange(index);
   const offset = unitOffset(text, Number(index));
   return offset >= text.length ? "" : String.fromCodePoint(text.codePointAt(offset) ?? 0);
@@ -28,16 +35,16 @@ function charAt(text: string, index: Integer): Value {
 const pointIndex = (text: string, offset: number): number =>
   isSimple(text) ? offset : codePointCount(text.slice(0, offset));
 
-function indexOf(text: string, part: string, from: Integer): Value {
+function indexOf(meter: Meter, text: string, part: string, from: Integer): Value {
   if (part === "") return from;
   if (from < 0) return outOfRange(from);
-  if (from >= codePointCount(text)) return -1;
+  if (from >= pointsIn(meter, text)) return -1;
   const found = text.indexOf(part, unitOffset(text, Number(from)));
   return found < 0 ? -1 : pointIndex(text, found);
 }
 
-function lastIndexOf(text: string, part: string, from?: Integer): Value {
-  const count = codePointCount(text);
+function lastIndexOf(meter: Meter, text: string, part: string, from?: Integer): Value {
+  const count = pointsIn(meter, text);
   if (part === "") return from ?? count;
   if (from === undefined) return pointIndexOrNone(text, text.lastIndexOf(part));
   if (from < 0) return outOfRange(from);
@@ -46,8 +53,8 @@ function lastIndexOf(text: string, part: string, from?: Integer): Value {
 
 const pointIndexOrNone = (text: string, found: number): number => (found < 0 ? -1 : pointIndex(text, found));
 
-function substring(text: string, start: Integer, end: Integer): Value {
-  const count = codePointCount(text);
+function substring(meter: Meter, text: string, start: Integer, end: Integer): Value {
+  const count = pointsIn(meter, text);
   if (start > end) return new CelError(`invalid substring range. start: ${start}, end: ${end}`);
   if (start < 0 || start > count) return outOfRange(start);
   if (end < 0 || end > count) return outOfRange(end);
@@ -198,7 +205,7 @@ const functions: readonly FunctionDeclaration[] = [
       "string_char_at_int",
       [s, i],
       s,
-      onText((_, text, index: Integer) => charAt(text, index)),
+      onText((meter, text, index: Integer) => charAt(meter, text, index)),
     ),
   ),
   declare(
@@ -207,13 +214,13 @@ const functions: readonly FunctionDeclaration[] = [
       "string_index_of_string",
       [s, s],
       i,
-      onText((_, text, part: string) => indexOf(text, part, 0)),
+      onText((meter, text, part: string) => indexOf(meter, text, part, 0)),
     ),
     memberOverload(
       "string_index_of_string_int",
       [s, s, i],
       i,
-      onText((_, text, part: string, at: Integer) => indexOf(text, part, at)),
+      onText((meter, text, part: string, at: Integer) => indexOf(meter, text, part, at)),
     ),
   ),
   declare(
@@ -222,13 +229,13 @@ const functions: readonly FunctionDeclaration[] = [
       "string_last_index_of_string",
       [s, s],
       i,
-      onText((_, text, part: string) => lastIndexOf(text, part)),
+      onText((meter, text, part: string) => lastIndexOf(meter, text, part)),
     ),
     memberOverload(
       "string_last_index_of_string_int",
       [s, s, i],
       i,
-      onText((_, text, part: string, at: Integer) => lastIndexOf(text, part, at)),
+      onText((meter, text, part: string, at: Integer) => lastIndexOf(meter, text, part, at)),
     ),
   ),
   declare("lowerAscii", memberOverload("string_lower_ascii", [s], s, onText(lowerAscii))),
@@ -259,13 +266,13 @@ const functions: readonly FunctionDeclaration[] = [
       "string_substring_int",
       [s, i],
       s,
-      onText((_, text, start: Integer) => substringFrom(text, start)),
+      onText((meter, text, start: Integer) => substringFrom(meter, text, start)),
     ),
     memberOverload(
       "string_substring_int_int",
       [s, i, i],
       s,
-      onText((_, text, start: Integer, end: Integer) => substring(text, start, end)),
+      onText((meter, text, start: Integer, end: Integer) => substring(meter, text, start, end)),
     ),
   ),
   declare(
@@ -294,7 +301,7 @@ function format(clauses: Clauses): FunctionDeclaration {
   return declare("format", ...withCost(traversal("target"), formatted));
 }
 
-function substringFrom(text: string, start: Integer): Value {
-  const count = codePointCount(text);
+function substringFrom(meter: Meter, text: string, start: Integer): Value {
+  const count = pointsIn(meter, text);
   return start < 0 || start > count ? outOfRange(start) : text.slice(unitOffset(text, Number(start)));
 }

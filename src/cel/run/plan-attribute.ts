@@ -44,6 +44,9 @@ export function planIndex(planner: Planner, node: CallNode): Plan {
   return attributeByIndex(operand, readIndex, node.name !== "_[_]");
 }
 
+/** Units of work to look whether a part is there, and to wrap it. */
+const optionalWork = 8;
+
 type Qualify = (value: Value) => Value;
 type QualifyIfPresent = (value: Value) => Value | undefined;
 
@@ -54,6 +57,7 @@ function attribute(operand: Plan, qualify: Qualify, present: QualifyIfPresent, i
     const value = base(frame);
     if (isError(value)) return value;
     if (isOptional || value instanceof OptionalValue) {
+      frame.work(optionalWork);
       const part = partIfPresent(value, present);
       if (part !== noValue) frame.spend(1);
       return part;
@@ -71,7 +75,9 @@ function attributeByIndex(operand: Plan, readIndex: Run, isOptional: boolean): P
     if (isError(value)) return value;
     const index = readIndex(frame);
     if (isError(index)) return index;
+    frame.read(index);
     if (isOptional || value instanceof OptionalValue) {
+      frame.work(optionalWork);
       const part = partIfPresent(value, (inner) => elementIfPresent(inner, index));
       if (part !== noValue) frame.spend(1);
       return part;

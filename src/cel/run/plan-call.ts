@@ -1,5 +1,4 @@
 import type { Evaluate, FunctionDeclaration, Overload } from "../declare/function.ts";
-import type { Meter } from "../declare/meter.ts";
 import { type CallNode, type Node, qualifiedName } from "../syntax/ast.ts";
 import type { Type } from "../types/type.ts";
 import { isOfType, typeOf } from "../values/type-of.ts";
@@ -72,13 +71,18 @@ function foldConversion(name: string, [argument]: readonly Plan[], { invoke }: C
   return isError(value) ? undefined : constant(value);
 }
 
-const unlimited = { work: () => undefined, allocate: () => undefined, spend: () => undefined } as unknown as Frame;
+const unlimited = {
+  work: () => undefined,
+  read: () => undefined,
+  allocate: () => undefined,
+  spend: () => undefined,
+} as unknown as Frame;
 
 interface Call {
   /** Computes the result of arguments that are no errors. */
   invoke(frame: Frame, args: readonly Value[]): Value;
   /** What the call cost, if that depends on its arguments. */
-  readonly cost?: ((args: readonly Value[], result: Value) => number) | undefined;
+  readonly cost?: ((args: readonly Value[], result: Value, frame: Frame) => number) | undefined;
   readonly isPaidFirst: boolean;
   /** Of the only overload, if the types leave no doubt. */
   readonly direct?: Evaluate | undefined;
@@ -91,17 +95,22 @@ function createCall(
   types: readonly (Type | undefined)[],
 ): Call {
   const only = overloads.length === 1 ? overloads[0] : undefined;
-  const byName = planner.environment.costOf(name)?.cost;
+  const { cost: byName, work } = planner.environment.costOf(name) ?? {};
   const id = only?.id ?? "";
   const isPaidFirst = !byName && (only?.isPaidFirst ?? false);
   const cost = byName
-    ? (args: readonly Value[], result: Value) => byName(id, args, result) ?? only?.cost?.(args, result) ?? 1
+    ? (args: readonly Value[], result: Value, frame: Frame) =>
+        byName(id, args, result, frame) ?? only?.cost?.(args, result, frame) ?? 1
     : only?.cost?.bind(only);
   if (only?.parameters.every((parameter, index) => isCertain(types[index], parameter))) {
-    const evaluate = only.parameters.some(isText) ? payingForTexts(only.evaluate) : only.evaluate;
+    const evaluate = paying(only, work ?? only.work ?? 0);
     return { direct: evaluate, cost, isPaidFirst, invoke: (frame, args) => evaluate(frame, ...args) };
   }
-  return { cost, isPaidFirst, invoke: (frame, args) => dispatch(name, overloads, frame, args) };
+  const invoke = (frame: Frame, args: readonly Value[]): Value => {
+    frame.work(dispatchWork + (work ?? 0));
+    return dispatch(name, overloads, frame, args);
+  };
+  return { cost, isPaidFirst, invoke };
 }
 
 /** Whether every value of a static type fits a parameter, so that nothing has to be tested while the expression runs. */
@@ -111,24 +120,30 @@ function isCertain(type: Type | undefined, parameter: Type): boolean {
 }
 
 const isText = ({ kind }: Type): boolean => kind === "string" || kind === "bytes";
-/** Shorter texts are covered by what every call costs. */
-const freeLength = 1000;
-
 /** Reading a long text is work, also for functions that cost one unit however long it is. */
-function payForText(frame: Meter, value: Value): void {
-  if ((typeof value === "string" || value instanceof Uint8Array) && value.length > freeLength)
-    frame.allocate(value.length);
+function paying({ evaluate, parameters }: Overload, work: number): Evaluate {
+  if (!parameters.some(isText)) return work > 0 ? payingFor(work, evaluate) : evaluate;
+  return (meter, ...args) => {
+    if (work > 0) meter.work(work);
+    for (const value of args) meter.read(value);
+    return evaluate(meter, ...args);
+  };
 }
 
-const payingForTexts =
-  (evaluate: Evaluate): Evaluate =>
+const payingFor =
+  (work: number, evaluate: Evaluate): Evaluate =>
   (meter, ...args) => {
-    for (const value of args) payForText(meter, value);
+    meter.work(work);
     return evaluate(meter, ...args);
   };
 
+/** Units of work to find an overload while the expression runs. */
+const dispatchWork = 20;
+/** Units of work of a call whose cost is computed. */
+const callWork = 5;
+
 function dispatch(name: string, overloads: readonly Overload[], frame: Frame, args: readonly Value[]): Value {
-  for (const value of args) payForText(frame, value);
+  for (const value of args) frame.read(value);
   for (const overload of overloads) {
     if (overload.parameters.every((type, index) => isOfType(args[index] as Value, type))) {
       return overload.evaluate(frame, ...args);
@@ -143,6 +158,7 @@ function applyCall(call: Call, args: readonly Plan[]): Plan {
   const direct = call.cost ? undefined : call.direct;
   if (direct && first && args.length === 1) return planUnary(direct, first);
   if (direct && first && second && args.length === 2) return planBinary(direct, first, second);
+  if (first && second && args.length === 2) return { run: generalBinary(call, first.run, second.run) };
   return {
     run: general(
       call,
@@ -216,8 +232,27 @@ function paidWithConstant(evaluate: Evaluate, first: Run, right: Value): Run {
   };
 }
 
+/** The usual call, without a loop over its arguments. */
+function generalBinary({ cost, direct, invoke, isPaidFirst }: Call, first: Run, second: Run): Run {
+  return (frame) => {
+    frame.work(callWork);
+    const left = first(frame);
+    const right = second(frame);
+    if (isError(left) || isError(right)) {
+      frame.spend(1);
+      return isError(left) ? left : right;
+    }
+    const values = [left, right];
+    if (cost && isPaidFirst) frame.spend(cost(values, null, frame));
+    const result = direct ? direct(frame, left, right) : invoke(frame, values);
+    if (!cost || !isPaidFirst) frame.spend(cost ? cost(values, result, frame) : 1);
+    return result;
+  };
+}
+
 function general(call: Call, args: readonly Run[]): Run {
   return (frame) => {
+    frame.work(callWork);
     const values: Value[] = [];
     let error: CelError | undefined;
     for (const argument of args) {
@@ -233,11 +268,11 @@ function general(call: Call, args: readonly Run[]): Run {
       return error;
     }
     if (call.cost && call.isPaidFirst) {
-      frame.spend(call.cost(values, null));
+      frame.spend(call.cost(values, null, frame));
       return call.invoke(frame, values);
     }
     const result = call.invoke(frame, values);
-    frame.spend(call.cost ? call.cost(values, result) : 1);
+    frame.spend(call.cost ? call.cost(values, result, frame) : 1);
     return result;
   };
 }

@@ -32,6 +32,9 @@ interface Iteration {
   readonly second: number;
 }
 
+/** Units of work of a step. */
+const stepWork = 14;
+
 /** Any loop, step by step. */
 function planSteps(planner: Planner, node: ComprehensionNode, variables: readonly LoopVariable[]): Fold {
   const initial = starter(planner.plan(node.initial));
@@ -48,6 +51,7 @@ function planSteps(planner: Planner, node: ComprehensionNode, variables: readonl
       frame.slots[accumulator] = initial(frame);
       return {
         advance(at) {
+          at.work(stepWork);
           if (goesOn && goesOn(at) === false) return false;
           at.slots[accumulator] = step(at);
           return true;

@@ -21,6 +21,7 @@ export function planInConstant(planner: Planner, { arguments: operands }: CallNo
     run: (frame) => {
       const value = run(frame);
       if (isError(value)) return value;
+      frame.read(value);
       const key = keyOf(value);
       return key !== undefined && keys.has(key);
     },

@@ -19,14 +19,23 @@ import {
 /** Is told of every element that a comparison visits, so that comparing deep values can be stopped. */
 export interface Work {
   work(units: number): void;
+  /** Is told of a text before it is read. */
+  read(value: unknown): void;
 }
 
 /** Units of work for each element that is compared. */
 const elementWork = 10;
+/** The same if the elements have to be found first. */
+const unorderedWork = 40;
 
 export function equals(work: Work, a: Value, b: Value): boolean {
+  if (typeof a === "string") {
+    if (typeof b !== "string" || a.length !== b.length) return false;
+    work.read(a);
+    return a === b;
+  }
   if (a === b) return !(a instanceof Double) || !Number.isNaN(a.value);
-  if (typeof a === "string" || typeof a === "boolean" || a === null) return false;
+  if (typeof a === "boolean" || a === null) return false;
   if (isInteger(a) || a instanceof Uint || a instanceof Double) {
     return isNumber(b) && compareNumbers(a, b) === 0;
   }
@@ -45,7 +54,11 @@ function equalRare(
   a: Uint8Array | Timestamp | Duration | TypeValue | OptionalValue | CelError,
   b: Value,
 ): boolean {
-  if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0;
+  if (a instanceof Uint8Array) {
+    if (!(b instanceof Uint8Array) || a.length !== b.length) return false;
+    work.read(a);
+    return Buffer.compare(a, b) === 0;
+  }
   if (a instanceof Timestamp) return b instanceof Timestamp && a.seconds === b.seconds && a.nanos === b.nanos;
   if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos;
   if (a instanceof TypeValue) {
@@ -61,7 +74,10 @@ function equalRare(
 function equalLists(work: Work, a: ListValue, b: ListValue): boolean {
   if (a.length !== b.length) return false;
   const [unordered, other] = a.equalTo ? [a, b] : [b, a];
-  if (unordered.equalTo) return unordered.equalTo(other, (left, right) => equals(work, left, right));
+  if (unordered.equalTo) {
+    work.work(unorderedWork * a.length);
+    return unordered.equalTo(other, (left, right) => equals(work, left, right));
+  }
   for (let index = 0; index < a.length; index++) {
     work.work(elementWork);
     if (!equals(work, a.at(index), b.at(index))) return false;
@@ -111,6 +127,14 @@ export function compare(a: Value, b: Value): number | CelError {
   if (a instanceof Duration && b instanceof Duration) return compareIntegers(a.nanos, b.nanos);
   if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b);
   return noSuchOverload;
+}
+
+/** The same for a function that compares many values, each of which may be a long text. */
+export function compareMany(work: Work, a: Value, b: Value): number | CelError {
+  work.work(1);
+  work.read(a);
+  work.read(b);
+  return compare(a, b);
 }
 
 /** By code points. JavaScript compares code units, which puts surrogates before some other characters. */

@@ -58,22 +58,38 @@ function converterByKind(type: Type): (data: unknown) => Value | undefined {
     case "bytes":
       return (data) => (typeof data === "string" ? decode(data) : undefined);
     case "timestamp":
-      return (data) => (typeof data === "string" ? parseTimestamp(data) : undefined);
+      return (data) => (typeof data === "string" ? parsed(data, parseTimestamp) : undefined);
     case "duration":
-      return (data) => (typeof data === "string" ? parseDuration(data) : undefined);
+      return (data) => (typeof data === "string" ? parsed(data, parseDuration) : undefined);
     case "list": {
       const element = lazily(elementOf(type));
-      return (data) => (Array.isArray(data) ? new DataList(data, element) : undefined);
+      return (data) => (Array.isArray(data) ? wrapped(new DataList(data, element)) : undefined);
     }
     case "map": {
       const value = lazily(elementOf(type, 1));
-      return (data) => (isRecord(data) ? new DataMap(data, value) : undefined);
+      return (data) => (isRecord(data) ? wrapped(new DataMap(data, value)) : undefined);
     }
     case "struct":
-      return (data) => (isRecord(data) ? new DataObject(type, data) : undefined);
+      return (data) => (isRecord(data) ? wrapped(new DataObject(type, data)) : undefined);
     default:
       return anyValue;
   }
+}
+
+/** Reading a time takes as long as decoding so many characters. */
+const timeWork = 400;
+
+function parsed(text: string, parse: (text: string) => Value | undefined): Value | undefined {
+  decoded.characters += timeWork;
+  return parse(text);
+}
+
+/** The same to wrap a list, a map or an object. */
+const wrapWork = 60;
+
+function wrapped(value: Value): Value {
+  decoded.characters += wrapWork;
+  return value;
 }
 
 function decode(text: string): Uint8Array {
@@ -99,8 +115,8 @@ const dynamic = lazily(dynType);
 function anyValue(data: unknown): Value | undefined {
   if (typeof data === "number") return Number.isInteger(data) ? intFromNumber(data) : new Double(data);
   if (typeof data === "string" || typeof data === "boolean") return data;
-  if (Array.isArray(data)) return new DataList(data, dynamic);
-  return isRecord(data) ? new DataMap(data, dynamic) : undefined;
+  if (Array.isArray(data)) return wrapped(new DataList(data, dynamic));
+  return isRecord(data) ? wrapped(new DataMap(data, dynamic)) : undefined;
 }
 
 /** A JSON object with declared fields. */

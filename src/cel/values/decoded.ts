@@ -6,6 +6,8 @@ class Decoded {
   /** How much was converted, by all evaluations together. An evaluation compares what it is with what it was. */
   characters = 0;
   #keys = new Map<object, readonly string[]>();
+  #asked = "";
+  #answer = true;
 
   /** The keys of an object. Those of a large one take long to list, and an expression may ask for them again and again. */
   keysOf(data: Readonly<Record<string, unknown>>): readonly string[] {
@@ -20,16 +22,28 @@ class Decoded {
     return keys;
   }
 
+  /** Whether something is true of a text. Functions ask the same of a long one several times. */
+  ask(text: string, isTrue: (text: string) => boolean): boolean {
+    if (text.length < longText) return isTrue(text);
+    if (this.#asked !== text) [this.#asked, this.#answer] = [text, isTrue(text)];
+    return this.#answer;
+  }
+
   /** Must be called when an evaluation starts: the data may have changed since the last one. */
   forget(): void {
     if (this.#keys.size > 0) this.#keys.clear();
+    this.#asked = "";
   }
 }
 
-/** Listing a key takes as long as decoding so many characters. */
-const keyWork = 190;
+/**
+ * Listing a key counts as decoding so many characters. It takes half as long: the keys of a map can only be counted by
+ * listing them, so the budget must leave room for the map that exceeds it.
+ */
+const keyWork = 450;
 /** The same for a list that is known. */
 const listWork = 200;
 const manyKeys = 50;
+const longText = 1000;
 
 export const decoded = new Decoded();

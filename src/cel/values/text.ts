@@ -1,9 +1,19 @@
 /** Strings as the language sees them: a sequence of code points. */
 
+import { decoded } from "./decoded.ts";
+
 const surrogate = /[\ud800-\udfff]/;
+/** A pattern takes longer than a loop for shorter texts. */
+const shortLength = 32;
 
 /** Whether code units and code points are the same here. */
-export const isSimple = (text: string): boolean => !surrogate.test(text);
+export function isSimple(text: string): boolean {
+  if (text.length > shortLength) return decoded.ask(text, hasNoSurrogates);
+  for (let index = 0; index < text.length; index++) if ((text.charCodeAt(index) & 0xf800) === 0xd800) return false;
+  return true;
+}
+
+const hasNoSurrogates = (text: string): boolean => !surrogate.test(text);
 
 export function codePointCount(text: string): number {
   if (isSimple(text)) return text.length;

@@ -16,14 +16,15 @@ const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:
 export function parseTimestamp(text: string): Timestamp | CelError | undefined {
   const found = text.length <= 64 ? rfc3339.exec(text) : null;
   if (!found) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = found.slice(1, 7).map(Number);
-  const [fraction = "", sign, offsetHours = "0", offsetMinutes = "0"] = found.slice(7);
+  const [year, month, day] = [Number(found[1]), Number(found[2]), Number(found[3])];
+  const [hour, minute, second] = [Number(found[4]), Number(found[5]), Number(found[6])];
+  const [fraction, sign, offsetHours = "0", offsetMinutes = "0"] = [found[7], found[8], found[9], found[10]];
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
   if (hour > 23 || minute > 59 || second > 59 || Number(offsetHours) > 23 || Number(offsetMinutes) > 59)
     return undefined;
   const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60 * (sign === "-" ? -1 : 1);
   const seconds = utcSeconds(year, month, day) + hour * 3600 + minute * 60 + second - offset;
-  return timestampOf(seconds, Number(fraction.slice(0, 9).padEnd(9, "0")));
+  return timestampOf(seconds, fraction === undefined ? 0 : Number(fraction.slice(0, 9).padEnd(9, "0")));
 }
 
 const daysIn = (year: number, month: number): number => {

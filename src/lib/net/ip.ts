@@ -50,12 +50,24 @@ export function parseIPv6(text: string): Uint8Array | undefined {
   const dotted = parseIPv4(text.slice(lastColon + 1));
   const tail = dotted === undefined ? [] : [Math.floor(dotted / 65_536), dotted % 65_536];
   const hex = dotted === undefined ? text : `${text.slice(0, lastColon + 1)}${tail.map(toHex).join(":")}`;
-  const [left = "", right] = hex.split("::");
-  const head = left ? left.split(":") : [];
-  const end = right ? right.split(":") : [];
-  const zeros = Array<string>(right === undefined ? 0 : 8 - head.length - end.length).fill("0");
-  const groups = [...head, ...zeros, ...end].map((group) => Number.parseInt(group, 16));
-  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 255]));
+  const bytes = new Uint8Array(16);
+  const gap = hex.indexOf("::");
+  if (gap < 0) return writeGroups(bytes, hex, 0);
+  writeGroups(bytes, hex.slice(0, gap), 0);
+  const end = hex.slice(gap + 2);
+  return writeGroups(bytes, end, end === "" ? 16 : 16 - 2 * end.split(":").length);
+}
+
+/** Writes groups of hexadecimal digits, each as two bytes. */
+function writeGroups(bytes: Uint8Array, groups: string, start: number): Uint8Array {
+  if (groups === "") return bytes;
+  let at = start;
+  for (const group of groups.split(":")) {
+    const number = Number.parseInt(group, 16);
+    bytes[at++] = number >> 8;
+    bytes[at++] = number & 255;
+  }
+  return bytes;
 }
 
 const toHex = (group: number): string => group.toString(16);

@@ -50,7 +50,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** What all rules of one object may cost together. */
 const objectBudget = 10_000_000;
 /** The same for work that costs do not see, such as patterns. Upstream has no such limit. */
-const objectWork = 1_000_000;
+const objectWork = 5_000_000;
 /** Cost and work of about a millisecond. */
 const longStep = 100_000;
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
