@@ -170,6 +170,9 @@ export class PodClass {
 
   #normalizedBy(slots: Int32Array): PluginScores[] {
     return this.#judge.normalized.map(({ plugin, weight }, row) => {
+      if (this.#nonZero[row] === 0) {
+        return { plugin: plugin.name, scores: new Float64Array(slots.length).fill(weight * zeroOf(plugin)) };
+      }
       const scores = this.#rowAt(row, slots);
       plugin.normalize?.(scores);
       for (let at = 0; at < scores.length; at++) scores[at] = weight * (scores[at] ?? 0);
@@ -288,10 +291,7 @@ export class PodClass {
   #scoreOfZeros(): number {
     let sum = 0;
     this.#judge.normalized.forEach(({ plugin, weight }, row) => {
-      if (this.#nonZero[row] !== 0) return;
-      const zero = new Float64Array(1);
-      plugin.normalize?.(zero);
-      sum += weight * (zero[0] ?? 0);
+      if (this.#nonZero[row] === 0) sum += weight * zeroOf(plugin);
     });
     return sum;
   }
@@ -339,6 +339,13 @@ export class PodClass {
     this.#largest.touchAll();
     this.#rows = this.#rows.map((row) => grown(row, size, 0));
   }
+}
+
+/** The score of a node, if the plugin scores all nodes 0 before it compares them. */
+function zeroOf({ normalize }: SchedulerPlugin): number {
+  const zero = new Float64Array(1);
+  normalize?.(zero);
+  return zero[0] ?? 0;
 }
 
 function grown(old: Float64Array, size: number, rest: number): Float64Array<ArrayBuffer> {

@@ -14,15 +14,46 @@ export interface Binding {
   aside(wait: (signal: AbortSignal) => Promise<void>): Promise<void>;
   readonly log: Log;
 }
-type Phase = Chain<SchedulerPlugin, Binding, true>;
 
-const reserve: Phase = { what: "Reserve plugin", ask: (plugin, { pod, node }) => plugin.reserve?.(pod, node) };
+interface Phase extends Chain<SchedulerPlugin, Binding, true> {
+  /** Plugins without it are not asked. */
+  readonly hook: Hook;
+}
+
+const hooks = ["reserve", "permit", "preBind", "untilReady", "bind", "postBind"] as const;
+type Hook = (typeof hooks)[number];
+
+/** The plugins of a profile by the hooks that they have. Most have none of these. */
+const byHook = new WeakMap<readonly SchedulerPlugin[], Record<Hook, readonly SchedulerPlugin[]>>();
+
+function having(plugins: readonly SchedulerPlugin[], hook: Hook): readonly SchedulerPlugin[] {
+  let found = byHook.get(plugins);
+  if (!found) {
+    const lists = hooks.map((name) => [name, plugins.filter((plugin) => plugin[name])]);
+    found = Object.fromEntries(lists) as Record<Hook, readonly SchedulerPlugin[]>;
+    byHook.set(plugins, found);
+  }
+  return found[hook];
+}
+
+const run = (phase: Phase, plugins: readonly SchedulerPlugin[], binding: Binding) =>
+  runChain(phase, having(plugins, phase.hook), binding);
+
+const reserve: Phase = {
+  what: "Reserve plugin",
+  hook: "reserve",
+  ask: (plugin, { pod, node }) => plugin.reserve?.(pod, node),
+};
 
 /** The phases between the permission and the binding, in order. The first plugin that binds ends the phase. */
 const phases: readonly Phase[] = [
-  { what: "PreBind plugin", ask: (plugin, { pod, node, signal }) => plugin.preBind?.(pod, node, signal) },
-  { what: "PreBind plugin", ask: waitUntilReady },
-  { what: "Bind plugin", ask: (plugin, { pod, node, signal }) => plugin.bind?.(pod, node, signal) },
+  {
+    what: "PreBind plugin",
+    hook: "preBind",
+    ask: (plugin, { pod, node, signal }) => plugin.preBind?.(pod, node, signal),
+  },
+  { what: "PreBind plugin", hook: "untilReady", ask: waitUntilReady },
+  { what: "Bind plugin", hook: "bind", ask: (plugin, { pod, node, signal }) => plugin.bind?.(pod, node, signal) },
 ];
 
 function waitUntilReady(plugin: SchedulerPlugin, { pod, node, aside }: Binding): Promise<void> | undefined {
@@ -33,9 +64,11 @@ function waitUntilReady(plugin: SchedulerPlugin, { pod, node, aside }: Binding):
 /** Asks every plugin, then waits for those that want to wait. */
 function permit(plugins: readonly SchedulerPlugin[], binding: Binding): Promise<void> | undefined {
   const { pod, node, waiting, aside } = binding;
+  if (having(plugins, "permit").length === 0) return undefined;
   const waits = new Map<string, number>();
   const ask: Phase = {
     what: "Permit plugin",
+    hook: "permit",
     ask(plugin) {
       const answer = plugin.permit?.(pod, node, waiting);
       if (answer && "reasons" in answer) throw new NotPermitted(plugin.name, answer.reasons.join(", "));
@@ -45,7 +78,7 @@ function permit(plugins: readonly SchedulerPlugin[], binding: Binding): Promise<
     meaning: (error) => (error instanceof NotPermitted ? "refusal" : "fault"),
   };
   // No plugin can wait while it answers.
-  void runChain(ask, plugins, binding);
+  void run(ask, plugins, binding);
   return waits.size > 0 ? aside((signal) => waiting.wait(pod, node, waits, signal)) : undefined;
 }
 
@@ -53,14 +86,20 @@ function permit(plugins: readonly SchedulerPlugin[], binding: Binding): Promise<
 export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Binding): Promise<Error | undefined> {
   const { pod, node, waiting } = binding;
   try {
-    await runChain(reserve, plugins, binding);
-    await permit(plugins, binding);
-    for (const phase of phases) await runChain(phase, plugins, binding);
+    // Usually only the binding has to wait.
+    const reserved = run(reserve, plugins, binding);
+    if (reserved) await reserved;
+    const permitted = permit(plugins, binding);
+    if (permitted) await permitted;
+    for (const phase of phases) {
+      const done = run(phase, plugins, binding);
+      if (done) await done;
+    }
   } catch (error) {
     await tellAll(plugins.toReversed(), binding, (plugin) => plugin.unreserve?.(pod, node, waiting));
     return error as Error;
   }
-  await tellAll(plugins, binding, (plugin) => plugin.postBind?.(pod, node));
+  await tellAll(having(plugins, "postBind"), binding, (plugin) => plugin.postBind?.(pod, node));
   return undefined;
 }
 

@@ -43,9 +43,15 @@ export class Verdicts {
     this.#byPod.delete(key);
     this.#byPod.set(key, after);
     this.#rejections += sizeOf(after) - sizeOf(before);
+    const { pods, rejections } = this.#limits;
+    // Several at once, because it takes a while to find the oldest.
+    if (this.#byPod.size > pods || this.#rejections > rejections) this.#dropOldest(pods - (pods >> 4), key);
+  }
+
+  #dropOldest(size: number, except: string): void {
     for (const [oldest, attempts] of this.#byPod) {
-      const isFull = this.#byPod.size > this.#limits.pods || this.#rejections > this.#limits.rejections;
-      if (!isFull || oldest === key) break;
+      const isFull = this.#byPod.size > size || this.#rejections > this.#limits.rejections;
+      if (!isFull || oldest === except) return;
       this.#byPod.delete(oldest);
       this.#rejections -= sizeOf(attempts);
     }

@@ -10,7 +10,7 @@ import { type Entry, type Store, type StoreEvent } from "#store/store.ts";
 import { Buckets } from "./buckets.ts";
 import { type Codec, codecOf, decodeStored, type EncodedObject } from "./encode-once.ts";
 import { type RingLimits } from "./event-ring.ts";
-import { Laggards } from "./laggards.ts";
+import { Laggards, PastVersions } from "./laggards.ts";
 import { type Selection } from "./selection.ts";
 import { UnreadableObjects } from "./unreadable.ts";
 import { type CacheWatcher, type FeedSource, WatchFeed } from "./watch-feed.ts";
@@ -58,6 +58,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   readonly #deps: WatchCacheDeps;
   readonly #buckets: Buckets<T>;
   readonly #history: WatchHistory<T>;
+  readonly #past = new PastVersions();
   readonly #groups: WatchGroups<T>;
   readonly #feeds: FeedSource<T>;
   readonly #handlers = new Set<(change: Change<T>) => void>();
@@ -230,7 +231,10 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       history: this.#history,
       groups: this.#groups,
       turns: this.#deps.turns ?? new Turns(),
-      lagging: new Laggards<T>(this.#deps.clock, () => this.#history.forgetChunks()),
+      lagging: new Laggards<T>(this.#deps.clock, () => {
+        this.#history.forgetChunks();
+        this.#past.shedAll();
+      }),
       cut: () => this.#deps.watcherCut?.(),
       failed: (error) => this.#deps.log.error("a watch failed", { resource: this.resource.plural, error }),
     };
@@ -327,7 +331,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     if (changes.length > 0) {
       this.#groups.deliver(changes, { before, revision });
       for (const change of changes) this.#inform(change);
-      for (const change of changes) shedPast(change);
+      for (const change of changes) this.#past.add(change, this.#feeds.lagging.size > 0);
       if (this.#isShortLived) for (const { encoded } of changes) encoded.shed();
       if (this.#deps.delivered) for (const event of events) this.#deps.delivered(event);
     }
@@ -390,9 +394,3 @@ function changeOf<T extends ApiObject>(
 
 const tooOld = (asked: number, oldest: number): StatusError =>
   expired(`too old resource version: ${asked} (${oldest})`);
-
-/** Past versions are kept as bytes. */
-function shedPast({ type, encoded, previous }: CacheEvent): void {
-  previous?.shed();
-  if (type === "delete") encoded.shed();
-}
