@@ -58,6 +58,10 @@ export interface KubeletOptions {
   readonly checkMs?: number;
   /** Measures the machine; without it, the node is never under pressure. */
   readonly evictionHost?: EvictionHost;
+  /** Whether it runs the pods that are bound to the node; true by default. Otherwise somebody else leads them. */
+  readonly runsPods?: boolean;
+  /** Whether it registers the Node and reports its status; true by default. The lease is its own in any case. */
+  readonly reportsNode?: boolean;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
   /** What the machine and its runtime can do; everything by default. */
   readonly features?: NodeRoom["features"];

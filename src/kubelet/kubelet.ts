@@ -123,6 +123,7 @@ export class Kubelet {
   /** Runs until the signal. The pods continue without it. */
   async run(signal: AbortSignal): Promise<void> {
     const { client, informers, clock, log, nodeName, runtime, staticPods } = this.#options;
+    const { runsPods = true, reportsNode = true } = this.#options;
     await using events = createEventRecorder(client, { component: "kubelet", host: nodeName, clock, log });
     using objects = new ReferencedObjects({ client, clock, changed: (uids) => this.#pods.referencesChanged(uids) });
     try {
@@ -137,11 +138,13 @@ export class Kubelet {
         mirrors?.wake();
       };
       await runTogether(signal, [
-        (stop) => runNode({ ...this.#nodeDeps(deps), version, registered }, stop),
+        ...(reportsNode
+          ? [(stop: AbortSignal) => runNode({ ...this.#nodeDeps(deps), version, registered }, stop)]
+          : []),
         (stop) => runSchedulableEvents({ nodeName, informers, events }, stop),
-        (stop) => runLease({ ...this.#leaseDeps(), nodeUid: () => nodeUid }, stop),
+        (stop) => runLease({ ...this.#leaseDeps(), nodeUid: () => nodeUid ?? this.#seenNode()?.metadata.uid }, stop),
         (stop) => this.#followRuntime(deps, stop),
-        (stop) => this.#runPods(deps, mirrors, stop),
+        ...(runsPods ? [(stop: AbortSignal) => this.#runPods(deps, mirrors, stop)] : []),
         ...(mirrors ? [(stop: AbortSignal) => mirrors.run(stop)] : []),
         ...(staticPods ? [(stop: AbortSignal) => staticPods.run(stop)] : []),
         ...(this.#options.placements ? [(stop: AbortSignal) => this.#followPlacements(deps, stop)] : []),

@@ -8,6 +8,7 @@ export type { ApiObject, InputOf, Resource } from "#api/resource.ts";
 export type { Client } from "#client/client.ts";
 export type { PodRuleInput } from "#cluster/simulated/pod-rules.ts";
 export type { SimulatedNode, SimulationOptions } from "#cluster/simulated/simulated-nodes.ts";
+export type { StageInput } from "#cluster/simulated/stages/read-stages.ts";
 export type { CommandAnswer, LogEntry, PortAnswer } from "#kubelet/runtime/simulation/behaviour.ts";
 export type {
   CommandCall,

@@ -11,10 +11,11 @@ import {
   type SimulatedNode,
   type SimulationOptions,
 } from "#cluster/simulated/simulated-nodes.ts";
+import { loadStages } from "#cluster/simulated/stages/load-stages.ts";
 import { runControllers } from "#controllers/all.ts";
 import type { SimulatedState } from "#kubelet/runtime/simulated.ts";
 import { Restartable } from "#lib/async/restartable.ts";
-import { runTogether, type Task } from "#lib/async/tasks.ts";
+import { type Task } from "#lib/async/tasks.ts";
 import { signingKey } from "#lib/crypto/jwt.ts";
 import { createAuthority, createKey, keyToPem } from "#lib/crypto/x509.ts";
 import { type Random, randomUid, seededRandom } from "#lib/data/random.ts";
@@ -50,6 +51,7 @@ import {
   virtualPace,
 } from "./verbs/settle.ts";
 import { accountUser, failNodes, takeSnapshot, testClient } from "./verbs/small-verbs.ts";
+import { type Running, startTasks } from "./verbs/start-tasks.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 
 export interface ClusterOptions {
@@ -162,6 +164,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
 async function startOn(pace: Pace, options: ClusterOptions): Promise<TestCluster> {
   const { clock } = pace;
   const { log = testLog(), seed = 1, controllers = true, from } = options;
+  const stages = await loadStages(options.simulation ?? {});
   // A cluster that starts from a state must not give names again that the state has.
   const random = seededRandom(seed + (from?.store.revision ?? 0));
   const queues = new Map<string, WorkQueue<Cause>>();
@@ -177,12 +180,14 @@ async function startOn(pace: Pace, options: ClusterOptions): Promise<TestCluster
   const client = clientFor(administrator);
 
   const base = { informers, clock, log, recorder, onQueue };
-  const nodeDeps = { ...base, random, clientFor: api.clientFor };
+  const nodeDeps = { ...base, random, clientFor: api.clientFor, ...(stages ? { staged: stages.staged } : {}) };
   nodes.push(...createSimulatedNodes(options.nodes ?? 0, nodeDeps, options.simulation, from?.nodes));
   const own = options.components?.({ ...base, client, clientFor }) ?? [];
   const plane = controllers ? controlPlane(api, { ...base, random, verdicts }, options.scheduler) : [];
   const volumes = controllers && nodes.length > 0 ? [provisioner(base, api.clientFor(provisionerUser))] : [];
-  const tasks = [...plane, ...volumes, ...own.map((task, index) => new Restartable(`component-${index + 1}`, task))];
+  const staging = stages ? [new Restartable("stages", stages.task({ ...nodeDeps, kinds: api.resources }, nodes))] : [];
+  const others = own.map((task, index) => new Restartable(`component-${index + 1}`, task));
+  const tasks = [...plane, ...volumes, ...staging, ...others];
   const running = startTasks([...tasks, ...nodes].map(({ run }) => run));
   const components = new Map([...tasks, ...nodes].map((one) => [one.name, one] as const));
   return createCluster({ ...parts, pace, options, log, queues, running, nodes, components, client, clientFor });
@@ -366,32 +371,3 @@ const provisioner = (deps: Omit<RunDeps, "client">, client: Client): Restartable
 
 const administrator: UserInfo = { name: "kubernetes-admin", groups: ["system:masters", "system:authenticated"] };
 const authorityLifeMs = 3650 * 86_400_000;
-
-interface Running {
-  /** Throws the error that ended a task too early. */
-  check(): void;
-  stop(): Promise<void>;
-}
-
-function startTasks(tasks: readonly Task[]): Running {
-  const end = new AbortController();
-  let failure: { readonly error: unknown } | undefined;
-  let isReported = false;
-  const ended = runTogether(end.signal, tasks).catch((error: unknown) => {
-    failure = { error };
-  });
-  const check = (): void => {
-    if (!failure) return;
-    isReported = true;
-    throw failure.error;
-  };
-  return {
-    check,
-    async stop() {
-      end.abort(new Error("the cluster ends"));
-      await ended;
-      // Thrown twice, it would be shown as a SuppressedError without its message.
-      if (!isReported) check();
-    },
-  };
-}

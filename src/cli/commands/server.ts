@@ -99,5 +99,5 @@ async function simulationOf(count: number, file: string | undefined): Promise<Se
   if (count === 0 && file) throw new UserError("--nodes-file is about simulated nodes: add --nodes N");
   if (count === 0) return undefined;
   const { createServerNodes, readSimulation } = await import("#cluster/simulated/server-nodes.ts");
-  return createServerNodes(count, file ? await readSimulation(path.resolve(file)) : {});
+  return await createServerNodes(count, file ? await readSimulation(path.resolve(file)) : {});
 }

@@ -6,6 +6,7 @@ import { ServiceAccount } from "#api/core/service-account.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { zoneLabel } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
+import { insist } from "#kubelet/insist.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { type Amounts, simulatedMachine } from "#kubelet/node/machine.ts";
 import type { PodIdentity } from "#kubelet/runtime/runtime.ts";
@@ -27,6 +28,8 @@ import { type TraceRecorder } from "#trace/recorder.ts";
 import { nodeUser } from "../identities.ts";
 import { openKubelet, refusing } from "./local-nodes.ts";
 import { type PodRuleInput, podRulesOf } from "./pod-rules.ts";
+import type { NewNode } from "./stages/create-node.ts";
+import type { StageInput } from "./stages/read-stages.ts";
 
 /** All of these have defaults. */
 export interface SimulationOptions {
@@ -41,6 +44,8 @@ export interface SimulationOptions {
   readonly pods?: readonly PodRuleInput[];
   /** Lets a test decide what containers do. */
   readonly hooks?: SimulationHooks & SimulatedHostHooks;
+  /** Stages of kwok, as objects or YAML: those of pods and nodes lead these instead of the kubelet. */
+  readonly stages?: StageInput | readonly StageInput[];
 }
 
 export interface SimulatedNodeDeps {
@@ -49,6 +54,8 @@ export interface SimulatedNodeDeps {
   readonly log: Log;
   readonly random: Random;
   readonly recorder?: TraceRecorder;
+  /** What stages lead instead of the kubelet. */
+  readonly staged?: { readonly pods: boolean; readonly nodes: boolean };
   /** A client as this node's own user. */
   clientFor(user: UserInfo): Client;
 }
@@ -60,10 +67,14 @@ export interface SimulatedNode {
   readonly runtime: SimulatedRuntime;
   readonly isRunning: boolean;
   readonly labels: Readonly<Record<string, string>>;
+  /** The address of the machine. */
+  readonly address: string;
   /** Connects to the kubelet's server. */
   agent(): Promise<Agent>;
   /** The body of the kubelet's `/metrics/resource`; rejects while the kubelet is stopped. */
   resourceMetrics(): Promise<string>;
+  /** Calls back whenever the kubelet starts. Returns how to end this. */
+  onStart(started: (name: string) => void): () => void;
   /** Stops the kubelet; its containers keep running. */
   stop(): Promise<void>;
   /** Starts the kubelet again, which takes over the containers it finds. */
@@ -101,10 +112,14 @@ const hostBase = 172 * 2 ** 24 + 16 * 2 ** 16;
 class Simulated implements SimulatedNode {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
+  readonly address: string;
   readonly runtime: SimulatedRuntime;
   readonly #createKubelet: () => Kubelet;
   readonly #life: Restartable;
   readonly #deps: SimulatedNodeDeps;
+  /** What is created instead of what a kubelet registers. */
+  readonly #newNode: NewNode | undefined;
+  readonly #started = new Set<(name: string) => void>();
   #kubelet: Kubelet | undefined;
   #agent: Promise<Agent> | undefined;
 
@@ -124,7 +139,11 @@ class Simulated implements SimulatedNode {
     this.#deps = deps;
     this.#life = new Restartable(this.name, (signal) => this.#runKubelet(signal));
     const startedMs = clock.now();
-    const machine = simulatedMachine(this.name, formatIPv4(hostBase + index + 1), capacity);
+    this.address = formatIPv4(hostBase + index + 1);
+    const machine = simulatedMachine(this.name, this.address, capacity);
+    const { name, labels } = this;
+    const { staged = { pods: false, nodes: false } } = deps;
+    if (staged.nodes) this.#newNode = { name, machine, labels, taints, podCidr };
     const accounts = informers.of(ServiceAccount);
     const host = createSimulatedHost({ clock, allocatable: machine.allocatable, hooks, rules });
     this.#createKubelet = () => {
@@ -139,6 +158,8 @@ class Simulated implements SimulatedNode {
         podCidrs: [podCidr],
         labels: this.labels,
         taints,
+        runsPods: !staged.pods,
+        reportsNode: !staged.nodes,
         stats: () =>
           collectSimulatedStats({
             ...{ nodeName: this.name, startedMs, clock, runtime: this.runtime },
@@ -171,11 +192,26 @@ class Simulated implements SimulatedNode {
 
   async #runKubelet(signal: AbortSignal): Promise<void> {
     this.#kubelet = this.#createKubelet();
+    if (this.#newNode) await this.#createNode(this.#newNode, signal);
+    for (const started of this.#started) started(this.name);
     try {
       await this.#kubelet.run(signal);
     } finally {
       this.#kubelet = undefined;
       this.#agent = undefined;
     }
+  }
+
+  /** Calls back whenever the kubelet starts. Returns how to end this. */
+  onStart(started: (name: string) => void): () => void {
+    this.#started.add(started);
+    return () => this.#started.delete(started);
+  }
+
+  async #createNode(node: NewNode, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const { createStagedNode } = await import("./stages/create-node.ts");
+    const client = this.#deps.clientFor(nodeUser(this.name));
+    await insist({ clock, log, signal }, "could not create the node", () => createStagedNode(client, node, signal));
   }
 }

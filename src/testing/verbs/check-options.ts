@@ -17,7 +17,7 @@ const names: Readonly<Record<keyof ClusterOptions, true>> = {
   fieldValidation: true,
   from: true,
 };
-const simulationNames = ["capacity", "labels", "taints", "delays", "hooks", "zones", "pods"];
+const simulationNames = ["capacity", "labels", "taints", "delays", "hooks", "zones", "pods", "stages"];
 const delayNames = ["sandboxMs", "pullMs", "startMs", "stopMs"];
 const hookNames = ["runSandbox", "startContainer", "pullImage", "exec", "ending", "usage", "probe", "logs", "connect"];
 const maxNodes = 32_768;
