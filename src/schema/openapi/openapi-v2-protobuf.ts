@@ -1,6 +1,8 @@
 import { type Steps } from "#lib/async/turns.ts";
 import { Writer, wire } from "#lib/proto/protobuf-wire.ts";
+import { infoOf, securityScheme } from "./openapi.ts";
 import { type Json } from "./openapi-definitions.ts";
+import { type PartsFormat } from "./openapi-parts.ts";
 
 /** The media type that kubectl requests, which is malformed, and the one of the response. */
 export const openApiV2ProtobufTypes = {
@@ -15,13 +17,28 @@ export const openApiV2ProtobufTypes = {
 export function* openApiV2Protobuf(document: Json): Steps<Uint8Array> {
   const parts: Uint8Array[] = [];
   for (const part of partsOf(document)) {
-    const writer = new Writer();
-    writeMessage(writer, messages.Document, part);
-    parts.push(writer.finish());
+    parts.push(writePart(part));
     yield;
   }
   return Buffer.concat(parts);
 }
+
+function writePart(part: Json): Uint8Array {
+  const writer = new Writer();
+  writeMessage(writer, messages.Document, part);
+  return writer.finish();
+}
+
+/** The same from parts that are kept. */
+export const protobufPartsV2: PartsFormat = {
+  flavor: "v2",
+  member: (list, name, value) => writePart({ [list]: { [name]: value } }),
+  document({ paths, definitions, parameters }, options) {
+    const head = [{ swagger: "2.0" }, { info: infoOf(options) }];
+    const tail = [{ securityDefinitions: { BearerToken: securityScheme } }, { security: [{ BearerToken: [] }] }];
+    return Buffer.concat([...head.map(writePart), ...paths, ...definitions, ...parameters, ...tail.map(writePart)]);
+  },
+};
 
 function* partsOf(document: Json): Iterable<Json> {
   for (const [field, value] of Object.entries(document)) {

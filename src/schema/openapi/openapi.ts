@@ -14,7 +14,7 @@ export interface OpenApiOptions {
   readonly version?: string;
 }
 
-const securityScheme = {
+export const securityScheme = {
   type: "apiKey",
   name: "authorization",
   in: "header",
@@ -87,14 +87,14 @@ function* pathsInSteps(
   return paths;
 }
 
-const infoOf = ({ version = "unversioned" }: OpenApiOptions): Json => ({
+export const infoOf = ({ version = "unversioned" }: OpenApiOptions): Json => ({
   title: "Kubernetes",
   version: version.replace(/^v(\d+\.\d+)\..*$/, "$1"),
 });
 const sorted = (entries: readonly (readonly [string, unknown])[]): Json =>
   Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 
-function* define(resources: readonly OpenApiResource[], definitions: Definitions): Steps<void> {
+export function* define(resources: readonly OpenApiResource[], definitions: Definitions): Steps<void> {
   if (resources.some(({ verbs }) => verbs.includes("patch")))
     definitions.add("meta/v1.Patch", { type: "object", description: "A change, in one of the patch formats." });
   for (const resource of resources) {
@@ -110,9 +110,9 @@ function* define(resources: readonly OpenApiResource[], definitions: Definitions
 }
 
 /** Every group has these kinds, because every group can be watched and deleted from. */
-const inEveryGroup = new Set(["meta/v1.DeleteOptions", "meta/v1.WatchEvent"]);
+export const inEveryGroup = new Set(["meta/v1.DeleteOptions", "meta/v1.WatchEvent"]);
 
-function commonTypes(served: readonly OpenApiResource[], { common = [] }: OpenApiOptions): CommonType[] {
+export function commonTypes(served: readonly OpenApiResource[], { common = [] }: OpenApiOptions): CommonType[] {
   const groups = new Map(served.map(({ group, version }) => [`${group}/${version}`, { group, version }]));
   groups.delete("/v1");
   const others = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, groupVersion]) => groupVersion);

@@ -10,8 +10,10 @@ import { kubernetesVersion } from "#api/version.ts";
 import { inSlices } from "#lib/async/turns.ts";
 import { openApiV2, openApiV3, openApiV3Root } from "#schema/openapi/openapi.ts";
 import { type Json } from "#schema/openapi/openapi-definitions.ts";
+import { jsonPartsV2, jsonPartsV3 } from "#schema/openapi/openapi-json-parts.ts";
+import { OpenApiParts } from "#schema/openapi/openapi-parts.ts";
 import { type Root, rootsOf } from "#schema/openapi/openapi-roots.ts";
-import { openApiV2Protobuf, openApiV2ProtobufTypes } from "#schema/openapi/openapi-v2-protobuf.ts";
+import { openApiV2Protobuf, openApiV2ProtobufTypes, protobufPartsV2 } from "#schema/openapi/openapi-v2-protobuf.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type ResourceRegistry } from "../registry.ts";
@@ -53,27 +55,32 @@ export function createOpenApi(resources: ResourceRegistry, remote: Pick<RemoteRo
     built.body.catch(() => documents.delete(key));
     return { hash, body: await built.body };
   };
-  const v2 = async (others: readonly OpenApiPart[]) =>
-    withOthers(await inSlices(openApiV2(resources.all(), options)), others);
+  const writer = createWriter(resources);
   const answerV2 = async ({ headers }: Context["request"]): Promise<Answer> => {
     const others = remote.versions().flatMap(({ openApiV2: said }) => said ?? []);
     const hash = hashOf(resources.all(), others);
     const wantsProtobuf = headers.accept?.includes(openApiV2ProtobufTypes.asked) ?? false;
     if (!wantsProtobuf)
-      return found(headers, await once("v2", hash, async () => jsonInTurns(await v2(others))), "application/json");
-    const document = await once("v2 protobuf", hash, async () => inSlices(openApiV2Protobuf(await v2(others))));
+      return found(headers, await once("v2", hash, () => writer.v2("json", others)), "application/json");
+    const document = await once("v2 protobuf", hash, () => writer.v2("protobuf", others));
     return found(headers, document, openApiV2ProtobufTypes.answered);
   };
   const answerV3 = async ({ headers }: Context["request"], groupVersion: string): Promise<Answer> => {
     const served = resources.ofGroupVersion(groupVersion);
-    const make = async () => jsonInTurns(await inSlices(openApiV3(served, groupVersion, options)));
-    return found(headers, await once(`v3 ${groupVersion}`, hashOf(served), make), "application/json");
+    return found(
+      headers,
+      await once(`v3 ${groupVersion}`, hashOf(served), () => writer.v3(served, groupVersion)),
+      "application/json",
+    );
   };
   const answerRoot = ({ headers }: Context["request"], root: Root): Answer => {
     const body = Buffer.from(JSON.stringify(openApiV3Root(root, options)));
     return found(headers, { body, hash: rootHash }, "application/json");
   };
-  resources.subscribe(() => forgetUnserved(documents, resources));
+  resources.subscribe(() => {
+    forgetUnserved(documents, resources);
+    writer.forgetUnserved();
+  });
   return {
     answer({ request }, path) {
       if (path === "/openapi/v2") return answerV2(request);
@@ -86,9 +93,34 @@ export function createOpenApi(resources: ResourceRegistry, remote: Pick<RemoteRo
   };
 }
 
-/** Our document with what other servers say. Most clusters have none. */
+/** Writes documents. What custom kinds add to them is kept, so that the change of one kind takes little time. */
+function createWriter(resources: ResourceRegistry) {
+  const options = openApiOptions;
+  const parts = { json: new OpenApiParts(options, jsonPartsV2), protobuf: new OpenApiParts(options, protobufPartsV2) };
+  const ofGroups = new Map<string, OpenApiParts>();
+  return {
+    async v2(format: "json" | "protobuf", others: readonly OpenApiPart[]): Promise<Uint8Array> {
+      if (others.length === 0) return await inSlices(parts[format].document(resources.all()));
+      const document = await withOthers(await inSlices(openApiV2(resources.all(), options)), others);
+      return format === "json" ? await jsonInTurns(document) : await inSlices(openApiV2Protobuf(document));
+    },
+    async v3(served: readonly Resource[], groupVersion: string): Promise<Uint8Array> {
+      // Groups without custom kinds do not change.
+      if (served.every(({ digest }) => digest === undefined))
+        return await jsonInTurns(await inSlices(openApiV3(served, groupVersion, options)));
+      const known = ofGroups.get(groupVersion) ?? new OpenApiParts(options, jsonPartsV3);
+      ofGroups.set(groupVersion, known);
+      return await inSlices(known.document(served));
+    },
+    forgetUnserved(): void {
+      for (const groupVersion of ofGroups.keys())
+        if (resources.ofGroupVersion(groupVersion).length === 0) ofGroups.delete(groupVersion);
+    },
+  };
+}
+
+/** Our document with what other servers say. */
 async function withOthers(own: Json, others: readonly OpenApiPart[]): Promise<Json> {
-  if (others.length === 0) return own;
   const { mergeV2 } = await import("#schema/openapi/merge-v2.ts");
   const parts = others.map(({ part }) => part);
   return await inSlices(mergeV2(own, parts));
