@@ -169,7 +169,7 @@ const addBytes: Evaluate = (meter, x, y) => {
 };
 
 /** Joining two texts takes as long as writing so many characters more. */
-const joinWork = 80;
+const joinWork = 150;
 
 const addStrings: Evaluate = (meter, x, y) => {
   meter.allocate((x as string).length + (y as string).length + joinWork);

@@ -140,7 +140,7 @@ const payingFor =
 /** Units of work to find an overload while the expression runs. */
 const dispatchWork = 20;
 /** Units of work of a call whose cost is computed. */
-const callWork = 5;
+const callWork = 6;
 
 function dispatch(name: string, overloads: readonly Overload[], frame: Frame, args: readonly Value[]): Value {
   for (const value of args) frame.read(value);

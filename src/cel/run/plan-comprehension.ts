@@ -33,7 +33,7 @@ interface Iteration {
 }
 
 /** Units of work of a step. */
-const stepWork = 14;
+const stepWork = 5;
 
 /** Any loop, step by step. */
 function planSteps(planner: Planner, node: ComprehensionNode, variables: readonly LoopVariable[]): Fold {

@@ -72,7 +72,7 @@ function collection(test: Run | undefined, element: Run, cost: number): Fold {
       let error: CelError | undefined;
       return {
         advance(frame) {
-          frame.work(1);
+          frame.work(3);
           const isWanted = test ? test(frame) : true;
           if (isWanted === false) return true;
           const value = isWanted === true ? element(frame) : isWanted;

@@ -77,7 +77,7 @@ function converterByKind(type: Type): (data: unknown) => Value | undefined {
 }
 
 /** Reading a time takes as long as decoding so many characters. */
-const timeWork = 400;
+const timeWork = 600;
 
 function parsed(text: string, parse: (text: string) => Value | undefined): Value | undefined {
   decoded.characters += timeWork;
@@ -85,7 +85,7 @@ function parsed(text: string, parse: (text: string) => Value | undefined): Value
 }
 
 /** The same to wrap a list, a map or an object. */
-const wrapWork = 60;
+const wrapWork = 40;
 
 function wrapped(value: Value): Value {
   decoded.characters += wrapWork;
