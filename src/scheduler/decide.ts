@@ -197,9 +197,7 @@ export class Decider {
   }
 
   #judgeOf(pod: Pod): Judge {
-    const judge = new Judge(this.#profile.plugins, this.#snapshot);
-    judge.prepare(pod);
-    return judge;
+    return Judge.for(pod, this.#profile.plugins, this.#snapshot);
   }
 
   #classOf(pod: Pod): PodClass {

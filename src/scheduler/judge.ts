@@ -31,6 +31,12 @@ export class Judge {
     this.#snapshot = snapshot;
   }
 
+  static for(pod: Pod, plugins: readonly SchedulerPlugin[], snapshot: Snapshot): Judge {
+    const judge = new Judge(plugins, snapshot);
+    judge.prepare(pod);
+    return judge;
+  }
+
   /** Plugins whose scores have a meaning only in comparison with other nodes. */
   get normalized(): readonly Scorer[] {
     return this.#normalized;

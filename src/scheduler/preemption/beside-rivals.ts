@@ -1,6 +1,7 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Across } from "../across.ts";
 import { type SchedulerPlugin } from "../framework.ts";
+import { Judge } from "../judge.ts";
 import { keyOf } from "../pod-key.ts";
 import { type Snapshot } from "../snapshot.ts";
 import { type Nominations, priorityOf } from "./nominations.ts";
@@ -18,6 +19,8 @@ export function besideRivals(deps: RivalDeps, pod: Pod, across: Across | undefin
   const key = keyOf(pod);
   const priority = priorityOf(pod);
   const nominated = nominations.nodes().flatMap((name) => snapshot.get(name)?.slot ?? []);
+  /** The same for all nodes. */
+  let judge: Judge | undefined;
   const beside: Across = {
     only: across ? undefined : nominated,
     hasScores: across?.hasScores ?? false,
@@ -36,7 +39,8 @@ export function besideRivals(deps: RivalDeps, pod: Pod, across: Across | undefin
       if (rejection || !info || !nominations.isOn(info.name)) return rejection;
       const rivals = nominations.rivals(info.name, key, priority);
       if (rivals.length === 0) return undefined;
-      using node = new WhatIf(plugins, snapshot, pod, info);
+      judge ??= Judge.for(pod, plugins, snapshot);
+      using node = new WhatIf({ plugins, snapshot, judge }, pod, info);
       for (const rival of rivals) node.add(rival.key, rival.pod);
       return node.rejection();
     },

@@ -3,6 +3,7 @@ import { type Steps } from "#lib/async/turns.ts";
 import { type Random } from "#lib/data/random.ts";
 import { explainCounts, explainRejections, type Rejections } from "../explain.ts";
 import { type Rejection, rejectFinally, type SchedulerPlugin } from "../framework.ts";
+import { Judge } from "../judge.ts";
 import { type NodeInfo, type Snapshot } from "../snapshot.ts";
 import { type Budgets, splitByBudget } from "./budgets.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
@@ -70,10 +71,14 @@ export function* findCandidates(
   const wanted = Math.max(Math.floor((possible.length * percentage) / 100), atLeast);
   const start = Math.floor(deps.random() * possible.length);
   const candidates: Candidate[] = [];
+  let judged = { version: snapshot.version, judge: Judge.for(preemptor.pod, deps.plugins, snapshot) };
   for (let n = 0; n < possible.length && !isEnough(candidates, wanted); n++) {
     const info = possible[(start + n) % possible.length];
     if (!info?.node) continue;
-    const found = victimsOn(deps, preemptor, info);
+    if (judged.version !== snapshot.version) {
+      judged = { version: snapshot.version, judge: Judge.for(preemptor.pod, deps.plugins, snapshot) };
+    }
+    const found = victimsOn({ ...deps, judge: judged.judge }, preemptor, info);
     if ("reasons" in found) reasons.set(info.name, found);
     else candidates.push(found);
     yield;
@@ -127,12 +132,16 @@ const endsByPreemption = ({ metadata, status }: Pod): boolean =>
   );
 
 /** The pods that have to end on one node: as few as possible, and rather those that no budget protects. */
-function victimsOn(deps: PreemptionDeps, preemptor: Nominated, info: NodeInfo): Candidate | Rejection {
-  const { plugins, snapshot, budgets } = deps;
+function victimsOn(
+  deps: PreemptionDeps & { readonly judge: Judge },
+  preemptor: Nominated,
+  info: NodeInfo,
+): Candidate | Rejection {
+  const { budgets } = deps;
   const priority = priorityOf(preemptor.pod);
   const lower = Array.from(info.pods, ([key, pod]) => ({ key, pod })).filter(({ pod }) => priorityOf(pod) < priority);
   if (lower.length === 0) return noVictims;
-  using node = new WhatIf(plugins, snapshot, preemptor.pod, info);
+  using node = new WhatIf(deps, preemptor.pod, info);
   const rivals = deps.nominations.rivals(info.name, preemptor.key, priority);
   for (const { key, pod } of rivals) node.add(key, pod);
   for (const { key, pod } of lower) node.remove(key, pod);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { infoOf, makeNode, makePod, podKey, snapshotOf } from "#testing/scheduling.ts";
+import { Judge } from "../judge.ts";
 import { type PodSet } from "../topology/topology.ts";
 import { WhatIf } from "./what-if.ts";
 
@@ -13,7 +14,11 @@ test("WhatIf leaves counts right that were first asked for while it existed", ()
   const info = infoOf(snapshot, "a");
   const count = (): number | undefined => snapshot.topology.counts(everyPod)[info.slot];
   {
-    using node = new WhatIf([], snapshot, makePod("new"), info);
+    using node = new WhatIf(
+      { plugins: [], snapshot, judge: Judge.for(makePod("new"), [], snapshot) },
+      makePod("new"),
+      info,
+    );
     node.add(podKey(coming), coming);
     assert.equal(count(), 2);
     node.remove(podKey(there), there);

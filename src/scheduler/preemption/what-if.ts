@@ -2,8 +2,14 @@ import { type Pod } from "#api/core/pod.ts";
 import { lookAcross } from "../across.ts";
 import { type PluginRejection } from "../explain.ts";
 import { type SchedulerPlugin } from "../framework.ts";
-import { Judge } from "../judge.ts";
+import { type Judge } from "../judge.ts";
 import { changeCopy, copyOf, type NodeInfo, type Snapshot } from "../snapshot.ts";
+
+export interface WhatIfDeps {
+  readonly plugins: readonly SchedulerPlugin[];
+  readonly snapshot: Snapshot;
+  readonly judge: Judge;
+}
 
 /**
  * One node as it would be with other pods on it. Counts of the whole cluster change with it until it is disposed, so
@@ -19,14 +25,14 @@ export class WhatIf implements Disposable {
   /** Pod → how to end what is supposed about it. */
   readonly #supposed = new Map<string, () => void>();
 
-  constructor(plugins: readonly SchedulerPlugin[], snapshot: Snapshot, pod: Pod, info: NodeInfo) {
+  /** `judge` is prepared for the pod. */
+  constructor({ plugins, snapshot, judge }: WhatIfDeps, pod: Pod, info: NodeInfo) {
     this.#plugins = plugins;
     this.#snapshot = snapshot;
     this.#pod = pod;
     this.#info = info;
     this.#copy = copyOf(info);
-    this.#judge = new Judge(plugins, snapshot);
-    this.#judge.prepare(pod);
+    this.#judge = judge;
   }
 
   add(key: string, pod: Pod): void {

@@ -29,7 +29,6 @@ const rates: FaultRates = {
 /** What happened in one run. */
 export interface Story {
   readonly faults: readonly string[];
-  readonly doubts: readonly string[];
   readonly bound: number;
   readonly preempted: number;
   readonly kills: number;

@@ -5,21 +5,18 @@ import { runOrdeal } from "./ordeal.suite.ts";
 
 /** `SEEDS=500` for a long run, `SEED=17` for one. */
 for (const seed of chaosSeeds(3)) {
-  test(`two schedulers that crash bind no pod twice, to a full node or against a rule (seed ${seed})`, async (context) => {
-    const { faults, doubts, bound, preempted, kills } = await runOrdeal(seed, 60);
+  test(`two schedulers that crash break no rule and no budget without need (seed ${seed})`, async (context) => {
+    const { faults, bound, preempted, kills } = await runOrdeal(seed, 60);
 
     assert.deepEqual(faults, []);
     assert.ok(bound > 5, "nothing was tested");
-    context.diagnostic(
-      `${bound} bound, ${preempted} preempted, ${kills} schedulers killed, ${doubts.length} doubts about budgets`,
-    );
+    context.diagnostic(`${bound} bound, ${preempted} preempted, ${kills} schedulers killed`);
   });
 
   test(`a scheduler that knows the whole cluster breaks no budget without need (seed ${seed})`, async () => {
-    const { faults, doubts, preempted } = await runOrdeal(seed, 60, false);
+    const { faults, preempted } = await runOrdeal(seed, 60, false);
 
     assert.deepEqual(faults, []);
-    assert.deepEqual(doubts, []);
     assert.ok(preempted > 0, "nothing was tested");
   });
 }

@@ -37,11 +37,6 @@ const isDisrupted = ({ metadata, status }: Pod): boolean =>
 /** Sees every change of the store, in order, and notes what no scheduler may do. */
 export class Watchman {
   readonly faults: string[] = [];
-  /**
-   * Ends of pods that broke a budget without need. A scheduler that lags or has just started may not have known better, so
-   * they are mistakes only in a run without faults.
-   */
-  readonly doubts: string[] = [];
   bound = 0;
   preempted = 0;
   readonly #clock: Clock;
@@ -74,10 +69,16 @@ export class Watchman {
     const { world } = this;
     const now = this.#clock.now();
     const isKnown = (pod: Pod): boolean => world.pods.some(({ metadata }) => metadata.uid === pod.metadata.uid);
-    const own = [...this.#sent.values()].filter((other) => other.by === by && other.pod !== name);
+    const sentBefore = [...this.#sent.values()].filter((other) => other.pod !== name);
+    const own = sentBefore.filter((other) => other.by === by);
+    // Two schedulers may not lead at the same time, so what another has under way counts against this one.
+    const foreign = sentBefore.filter((other) => other.by !== by && !other.hasAnswer);
     const placed = (sent: readonly Sent[]): World => ({
       ...world,
-      pods: [...world.pods, ...sent.flatMap((other) => this.#placed(other) ?? []).filter((pod) => !isKnown(pod))],
+      pods: [
+        ...world.pods,
+        ...[...foreign, ...sent].flatMap((other) => this.#placed(other) ?? []).filter((pod) => !isKnown(pod)),
+      ],
     });
     const seen = [[], own.filter(({ hasAnswer }) => !hasAnswer), own.filter(({ atMs }) => this.#isRecent(atMs))];
     const pod = this.#informers.of(Pod).get({ namespace, name });
@@ -159,7 +160,7 @@ export class Watchman {
           return bestEndings(cluster, pod).some((best) => best.broken === 0);
         });
       if (preemptors.length > 0 && this.#moments.every(isAvoidable)) {
-        this.doubts.push(`the end of ${victim.metadata.name} broke the budget ${budget.metadata.name} without need`);
+        this.faults.push(`the end of ${victim.metadata.name} broke the budget ${budget.metadata.name} without need`);
       }
     }
   }
