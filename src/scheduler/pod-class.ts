@@ -142,37 +142,28 @@ export class PodClass {
 
   /** The best nodes and what each plugin gave them. Slower than a choice. */
   bestScores(pod: Pod, across: Across | undefined, count: number): readonly NodeScore[] {
-    const infos: NodeInfo[] = [];
-    const slots = new Int32Array(this.#feasible);
-    const rejected = across && this.#rejectedIn(across);
-    for (const info of this.#snapshot.nodes) {
-      if ((this.#plain[info.slot] ?? -1) < 0 || rejected?.[info.slot] === 1) continue;
-      slots[infos.length] = info.slot;
-      infos.push(info);
-    }
-    const among = slots.subarray(0, infos.length);
-    const totals = this.#totalsOf(among);
-    across?.addScores(among, totals);
+    const slots = this.#slotsBeside(across && this.#rejectedIn(across));
+    const totals = this.#totalsOf(slots);
+    across?.addScores(slots, totals);
     const best = bestOf(totals, count);
-    const plain = this.#judge.plainScores(
-      pod,
-      best.flatMap((at) => infos[at] ?? []),
-    );
-    const compared = [...this.#normalizedBy(among), ...(across?.scoresBy(among) ?? [])];
+    const infos = best.flatMap((at) => this.#snapshot.at(slots[at] ?? -1) ?? []);
+    const plain = this.#judge.plainScores(pod, infos);
+    const compared = [...this.#normalizedBy(slots), ...(across?.hasScores ? across.scoresBy(slots) : [])];
+    const ofZeros = this.#zeroScores();
     return best.map((at, place) => {
       const parts = [
         ...plain.map(({ plugin, scores }) => [plugin, scores[place] ?? 0] as const),
+        ...ofZeros,
         ...compared.map(({ plugin, scores }) => [plugin, scores[at] ?? 0] as const),
       ];
-      return { node: infos[at]?.name ?? "", total: totals[at] ?? 0, plugins: Object.fromEntries(parts) };
+      return { node: infos[place]?.name ?? "", total: totals[at] ?? 0, plugins: Object.fromEntries(parts) };
     });
   }
 
+  /** The scores of plugins that compare nodes and find a difference. */
   #normalizedBy(slots: Int32Array): PluginScores[] {
-    return this.#judge.normalized.map(({ plugin, weight }, row) => {
-      if (this.#nonZero[row] === 0) {
-        return { plugin: plugin.name, scores: new Float64Array(slots.length).fill(weight * zeroOf(plugin)) };
-      }
+    return this.#judge.normalized.flatMap(({ plugin, weight }, row) => {
+      if (this.#nonZero[row] === 0) return [];
       const scores = this.#rowAt(row, slots);
       plugin.normalize?.(scores);
       for (let at = 0; at < scores.length; at++) scores[at] = weight * (scores[at] ?? 0);
@@ -296,6 +287,13 @@ export class PodClass {
     return sum;
   }
 
+  /** The same, by plugin. */
+  #zeroScores(): (readonly [string, number])[] {
+    return this.#judge.normalized.flatMap(({ plugin, weight }, row) =>
+      this.#nonZero[row] === 0 ? [[plugin.name, weight * zeroOf(plugin)] as const] : [],
+    );
+  }
+
   #normalizedTotals(): Float64Array {
     const slots = new Int32Array(this.#feasible);
     let count = 0;
@@ -342,11 +340,17 @@ export class PodClass {
 }
 
 /** The score of a node, if the plugin scores all nodes 0 before it compares them. */
-function zeroOf({ normalize }: SchedulerPlugin): number {
-  const zero = new Float64Array(1);
-  normalize?.(zero);
-  return zero[0] ?? 0;
+function zeroOf(plugin: SchedulerPlugin): number {
+  let score = zeros.get(plugin);
+  if (score === undefined) {
+    const zero = new Float64Array(1);
+    plugin.normalize?.(zero);
+    score = zero[0] ?? 0;
+    zeros.set(plugin, score);
+  }
+  return score;
 }
+const zeros = new WeakMap<SchedulerPlugin, number>();
 
 function grown(old: Float64Array, size: number, rest: number): Float64Array<ArrayBuffer> {
   const array = new Float64Array(size).fill(rest, old.length);
