@@ -26,8 +26,11 @@ import { ServeHops } from "./serve-hops.ts";
 import { maxServicesSize, type NodePlace, planService, type ServicePlan, withoutRules } from "./service-map.ts";
 import { SizeBudget } from "./size-budget.ts";
 
-/** Pause between transactions, so that a burst of changes becomes one. */
-const pauseMs = 50;
+/**
+ * The pause between transactions, so that a burst of changes becomes one. It is as long as the last transaction took: nft then
+ * runs at most half of the time, and a small cluster does not wait for what only a large one needs.
+ */
+const [minPauseMs, maxPauseMs] = [10, 50];
 /** How often to check whether the table still exists. */
 const checkMs = 30_000;
 const retryMs = 1_000;
@@ -102,9 +105,11 @@ export class ServiceProxy {
     while (!signal.aborted) {
       try {
         await this.#check();
+        const startMs = clock.now();
         await this.#sync(signal);
+        const tookMs = clock.now() - startMs;
         health.update(this.#plans.values());
-        await clock.sleep(pauseMs, signal);
+        await clock.sleep(Math.min(Math.max(tookMs, minPauseMs), maxPauseMs), signal);
       } catch (error) {
         if (isAbort(error, signal)) return;
         log.error("could not apply the rules for services", { error });
