@@ -1,6 +1,7 @@
 import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { type ApiObject, defineResource, type Resource } from "#api/resource.ts";
+import type { CorsFilter } from "../routing/cors.ts";
 import { gatewayGroup } from "./definitions.ts";
 
 /*
@@ -112,6 +113,7 @@ export interface Filter {
     readonly statusCode?: number;
   };
   readonly urlRewrite?: { readonly hostname?: string; readonly path?: PathModifier };
+  readonly cors?: CorsFilter;
 }
 export interface RouteMatch {
   readonly path?: { readonly type?: string; readonly value?: string };

@@ -1,3 +1,4 @@
+import { planCors } from "../routing/cors.ts";
 import { prefixOf } from "../routing/plan-ingress.ts";
 import {
   type Action,
@@ -138,15 +139,19 @@ class RulePlanner {
 
   actionOf({ filters = [], backendRefs = [], timeouts = {} }: RouteRule): Action {
     const change = this.#changeOf(filters);
+    const filter = filters.find((each) => each.cors)?.cors;
+    const cors = filter && planCors(filter);
     const redirect = filters.find(({ requestRedirect }) => requestRedirect)?.requestRedirect;
     if (redirect) {
       const { scheme, hostname, port, path, statusCode = 302 } = redirect;
-      return { type: "redirect", status: statusCode, scheme, host: hostname, port, path: pathChange(path), change };
+      const to = { scheme, host: hostname, port, path: pathChange(path) };
+      return { type: "redirect", status: statusCode, ...to, change, cors };
     }
     return {
       type: "forward",
       backends: backendRefs.map((ref) => this.#backendOf(ref)),
       change,
+      cors,
       mirrors: filters.flatMap((filter) => this.#mirrorOf(filter)),
       requestTimeoutMs: milliseconds(timeouts.request),
       backendTimeoutMs: milliseconds(timeouts.backendRequest),
@@ -176,7 +181,7 @@ class RulePlanner {
 
   #changeOf(filters: readonly Filter[], where: "rule" | "backend" = "rule"): RequestChange | undefined {
     const known = ["RequestHeaderModifier", "ResponseHeaderModifier", "URLRewrite"];
-    const inRule = [...known, "RequestRedirect", "RequestMirror"];
+    const inRule = [...known, "RequestRedirect", "RequestMirror", "CORS"];
     for (const { type } of filters) {
       if (!(where === "rule" ? inRule : known).includes(type)) this.#refuse(`the filter ${type} of a ${where}`);
     }

@@ -14,6 +14,7 @@ const features = [
   "HTTPRoute",
   "HTTPRouteBackendRequestHeaderModification",
   "HTTPRouteBackendTimeout",
+  "HTTPRouteCORS",
   "HTTPRouteHostRewrite",
   "HTTPRouteMethodMatching",
   "HTTPRouteParentRefPort",

@@ -56,7 +56,38 @@ const commonTypes = {
   requestMirror: "RequestMirror",
   extensionRef: "ExtensionRef",
 };
-const httpTypes = { ...commonTypes, requestRedirect: "RequestRedirect", urlRewrite: "URLRewrite" };
+const httpTypes = { ...commonTypes, requestRedirect: "RequestRedirect", urlRewrite: "URLRewrite", cors: "CORS" };
+
+const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+const starAlone = (field: string, others: string): Part =>
+  withRules([[`!('*' in self && self.size() > 1)`, `${field} cannot contain '*' alongside other ${others}`]]);
+const setOf = (description: string, items: Part, maxItems: number, rules: Part = {}): Part =>
+  list(description, items, maxItems, { "x-kubernetes-list-type": "set", ...rules });
+const corsOrigin = text("A scheme and a host, with a port if it is not the usual one; * stands for any.", {
+  ...{ minLength: 1, maxLength: 253 },
+  pattern: "(^\\*$)|(^(http(s)?):\\/\\/(((\\*\\.)?([a-zA-Z0-9\\-]+\\.)*[a-zA-Z0-9-]+|\\*)(:([0-9]{1,5}))?)$)",
+});
+const cors = struct("Lets pages of other sites use the route.", {
+  allowOrigins: setOf("Sites whose pages may use it.", corsOrigin, 64, starAlone("AllowOrigins", "origins")),
+  allowCredentials: { type: "boolean", description: "Whether their requests may carry credentials." },
+  allowMethods: setOf(
+    "Methods that they may use.",
+    choice("A method.", [...methods, "*"]),
+    9,
+    starAlone("AllowMethods", "methods"),
+  ),
+  allowHeaders: setOf(
+    "Headers that they may send.",
+    headerName("Name of a header."),
+    64,
+    starAlone("AllowHeaders", "methods"),
+  ),
+  exposeHeaders: setOf("Headers of answers that they may read.", headerName("Name of a header."), 64),
+  maxAge: {
+    ...{ type: "integer", format: "int32", minimum: 1, default: 5 },
+    description: "For how many seconds browsers may remember this.",
+  },
+});
 
 const httpFilter = struct(
   "Changes requests or answers.",
@@ -79,6 +110,7 @@ const httpFilter = struct(
       hostname: preciseHostname("The new host."),
       path: pathChange,
     }),
+    cors,
   },
   { required: ["type"], rules: filterRules(httpTypes) },
 );
@@ -88,7 +120,7 @@ const httpFilters = list("What changes on the way.", httpFilter, 16, {
       "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
       "May specify either httpRouteFilterRequestRedirect or httpRouteFilterRequestRewrite, but not both",
     ],
-    ...onlyOnce("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite"),
+    ...onlyOnce("CORS", "RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite"),
   ]),
 });
 
@@ -149,7 +181,6 @@ const pathMatch = struct(
   },
 );
 
-const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 const httpMatch = struct("Requests that the rule is for. All parts must match.", {
   path: pathMatch,
   headers: valueMatches("Headers of the requests.", 4096),

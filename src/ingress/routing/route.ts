@@ -1,3 +1,4 @@
+import type { CorsRule } from "./cors.ts";
 import { type TextPattern } from "./text-pattern.ts";
 
 /** Which requests go where, in the same form for every API that users write them in. */
@@ -39,6 +40,8 @@ export interface ForwardAction {
   readonly backends: readonly WeightedBackend[];
   readonly change?: RequestChange | undefined;
   readonly mirrors: readonly Mirror[];
+  /** Which pages of other sites may use it. Without a rule, that is the backend's business. */
+  readonly cors?: CorsRule | undefined;
   /** From the first byte of the request to the last of the answer; 0 means no limit. */
   readonly requestTimeoutMs: number | undefined;
   /** For one attempt at a backend, until the head of its answer. */
@@ -70,6 +73,7 @@ export interface RedirectAction {
   readonly port?: number | undefined;
   readonly path?: PathChange | undefined;
   readonly change?: RequestChange | undefined;
+  readonly cors?: CorsRule | undefined;
 }
 
 /** Answers without asking a backend. */

@@ -1,6 +1,7 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
+import { type CorsRule, isPreflight, preflightHeaders, variesByOrigin } from "../routing/cors.ts";
 import { type BackendPlan } from "../routing/plan-backend.ts";
 import { type Route } from "../routing/route.ts";
 import { RouteTable } from "../routing/route-table.ts";
@@ -8,7 +9,7 @@ import { Backends } from "./backends.ts";
 import { type Call, readCall, refuse } from "./call.ts";
 import { CertificateIndex } from "./certificates.ts";
 import { type ForwardDeps, forward } from "./forward.ts";
-import { changeHeaders, headerObject } from "./headers.ts";
+import { changeHeaders, type Header, headerObject, sharedHeaders } from "./headers.ts";
 import { mirror } from "./mirror.ts";
 import { openPort, type Port } from "./port.ts";
 import { type RequestLimits } from "./request-limit.ts";
@@ -118,6 +119,7 @@ class Plane {
     if (!route) return refuse(call, { status: 404, message: "no route matches the request" });
     const { action } = route;
     if (action.type === "refuse") return refuse(call, action);
+    if (action.cors && isPreflight(call.routed.method, call.routed.header)) return permit(call, action.cors);
     if (action.type === "redirect") return redirect(call, route);
     mirror(call, { route, action }, this.#deps);
     const fault = upgrade
@@ -136,7 +138,16 @@ class Plane {
 
 type Upgraded = Omit<Parameters<typeof readUpgrade>[0], "port">;
 
-function redirect(call: Call, { action, path }: Route): void {
+/** Answers a browser that asks what pages of other sites may send. */
+function permit({ response, routed }: Call, cors: CorsRule): void {
+  const headers = preflightHeaders(cors, routed.header).map(({ name, value }): Header => [name, value]);
+  if (variesByOrigin(cors)) headers.push(["vary", "Origin"]);
+  response.writeHead(204, headerObject(headers));
+  response.end();
+}
+
+function redirect(call: Call, route: Route): void {
+  const { action, path } = route;
   if (action.type !== "redirect") return;
   const location = redirectLocation(action, { ...call, match: path });
   const headers = changeHeaders(
@@ -146,6 +157,6 @@ function redirect(call: Call, { action, path }: Route): void {
     ],
     action.change?.response,
   );
-  call.response.writeHead(action.status, headerObject(headers));
+  call.response.writeHead(action.status, headerObject(sharedHeaders(headers, route, call.routed)));
   call.response.end();
 }

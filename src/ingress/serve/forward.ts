@@ -8,7 +8,7 @@ import { type ForwardAction, type RequestChange, type Route, type WeightedBacken
 import { type Backend, type Backends, type Endpoint } from "./backends.ts";
 import { type Call, refuse } from "./call.ts";
 import { type BackendAnswer, type BackendRequest, ConnectError, type Exchange, openExchange } from "./exchange.ts";
-import { backendHeaders, changeHeaders, clientHeaders, headerObject } from "./headers.ts";
+import { backendHeaders, changeHeaders, clientHeaders, headerObject, sharedHeaders } from "./headers.ts";
 import { backendPath } from "./rewrite.ts";
 
 export interface ForwardDeps {
@@ -47,7 +47,8 @@ export async function forward(call: Call, way: Forwarding, deps: ForwardDeps): P
     if (!limits.isGone) refuse(call, { status: result.status, message: result.fault });
     return limits.isGone ? undefined : result.fault;
   }
-  await passBack(call, result, { changes: [way.action.change, chosen.change], limits, clock: deps.clock });
+  const changes = [way.action.change, chosen.change];
+  await passBack(call, result, { route: way.route, changes, limits, clock: deps.clock });
   return undefined;
 }
 
@@ -241,18 +242,19 @@ async function drainedInTime(stream: Writable, clock: Clock): Promise<void> {
 }
 
 interface PassBack extends Pace {
+  readonly route: Route;
   readonly changes: readonly (RequestChange | undefined)[];
 }
 
 async function passBack(
   call: Call,
   { exchange, answer }: Answered,
-  { changes, limits, clock }: PassBack,
+  { route, changes, limits, clock }: PassBack,
 ): Promise<void> {
   const { response } = call;
   let headers = clientHeaders(answer.headers);
   for (const change of changes) headers = changeHeaders(headers, change?.response);
-  const sent = headerObject(headers);
+  const sent = headerObject(sharedHeaders(headers, route, call.routed));
   try {
     response.writeHead(answer.status, sent);
     // The first part of a stream may come much later.

@@ -1,4 +1,6 @@
-import { type HeaderChange } from "../routing/route.ts";
+import { answerHeaders, variesByOrigin } from "../routing/cors.ts";
+import { type HeaderChange, type Route } from "../routing/route.ts";
+import type { RoutedRequest } from "../routing/route-table.ts";
 
 /** Names and values in turn, as Node has them. */
 export type RawHeaders = readonly string[];
@@ -81,6 +83,16 @@ export function changeHeaders(headers: readonly Header[], change: HeaderChange |
   const result = headers.filter(([name]) => !gone.has(name));
   for (const { name, value } of change.set) result.push([name, value]);
   for (const { name, value } of change.add) result.push([name, value]);
+  return result;
+}
+
+/** What the route says about pages of other sites takes the place of what the backend says. */
+export function sharedHeaders(headers: readonly Header[], { action }: Route, call: RoutedRequest): Header[] {
+  const cors = action.type === "refuse" ? undefined : action.cors;
+  if (!cors) return [...headers];
+  const result = headers.filter(([name]) => !name.startsWith("access-control-"));
+  for (const { name, value } of answerHeaders(cors, call.header)) result.push([name, value]);
+  if (variesByOrigin(cors)) result.push(["vary", "Origin"]);
   return result;
 }
 

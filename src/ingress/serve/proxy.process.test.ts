@@ -5,6 +5,7 @@ import http2 from "node:http2";
 import net from "node:net";
 import { test } from "node:test";
 import tls from "node:tls";
+import { planCors } from "../routing/cors.ts";
 import { ask, ca, echo, openBackend, openProxy, routeTo } from "./proxy.suite.ts";
 
 test("a request reaches its backend with what the proxy knows of the client, and nothing that the client claims", async () => {
@@ -309,6 +310,39 @@ test("changes of headers, hosts and paths apply, and redirects need no backend",
   assert.equal(changed.headers["content-type"], undefined);
   assert.equal(moved.status, 301);
   assert.equal(moved.headers.location, "https://a.example:8443/old/x?q");
+});
+
+test("pages of other sites may do what the route says, whatever the backend says", async () => {
+  await using backend = await openBackend((request, response) => {
+    response.setHeader("access-control-allow-origin", "*");
+    response.setHeader("vary", "Accept");
+    echo(request, response);
+  });
+  await using proxy = await openProxy();
+  const cors = planCors({ allowOrigins: ["https://*.example"], allowMethods: ["PUT"], exposeHeaders: ["x-one"] });
+  proxy.serve([routeTo("web", { cors })]);
+  proxy.backend("web", backend.port);
+  const from = (origin: string, method = "GET") =>
+    ask(proxy.plane.httpPort, { method, headers: { origin, "access-control-request-method": "PUT" } });
+
+  const [permitted, friend, stranger] = [
+    await from("https://a.example", "OPTIONS"),
+    await from("https://a.example"),
+    await from("https://evil.test"),
+  ];
+
+  assert.equal(permitted.status, 204);
+  assert.equal(permitted.headers["access-control-allow-origin"], "https://a.example");
+  assert.equal(permitted.headers["access-control-allow-methods"], "PUT");
+  assert.deepEqual(
+    backend.requests.map(({ method }) => method),
+    ["GET", "GET"],
+  );
+  assert.equal(friend.headers["access-control-allow-origin"], "https://a.example");
+  assert.equal(friend.headers["access-control-expose-headers"], "x-one");
+  assert.equal(friend.headers.vary, "Accept, Origin");
+  assert.equal(stranger.status, 200);
+  assert.equal(stranger.headers["access-control-allow-origin"], undefined);
 });
 
 test("a backend that is late is answered for", async () => {
