@@ -77,11 +77,15 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   const names = [nodeName, ...(machines?.machines.map((machine) => machine.nodeName) ?? [])];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });
   progress(`the API server is serving at ${plane.url}`);
+  const usable = Promise.withResolvers<void>();
+  const further = values.ingress ? { what: "the Gateway API", isReady: usable.promise } : undefined;
+  const node = { ...base, ...nodeOptions(values, plane, usable.resolve), kubelet, beforeEnd, address, progress };
   try {
     await runTogether(signal, [
       (ended) => plane.run(ended),
-      (ended) => runNode({ ...base, ...nodeOptions(values, plane), kubelet, beforeEnd, address, progress }, ended),
-      (ended) => reportReady(plane.api.informers, names, { progress, sinceMs, signal: ended }),
+      (ended) => runNode(node, ended),
+      (ended) =>
+        reportReady(plane.api.informers, names, { progress, sinceMs, signal: ended, clock: systemClock, further }),
       (ended) => runMachines(machines, { plane, log, verbose: values.verbose, kubeletFiles: files }, ended),
       (ended) => giveBackMemory({ clock: systemClock }, ended),
     ]);
@@ -111,7 +115,7 @@ function machinesOf(values: UpValues): MachinesPlan | undefined {
   return planMachines({ dataDir, nodeName, count, nodeCidr, clusterCidr: parseDualRange(clusterCidr).ipv4 });
 }
 
-function nodeOptions(values: UpValues, plane: ControlPlane) {
+function nodeOptions(values: UpValues, plane: ControlPlane, onUsable: () => void) {
   const nodeName = values["node-name"];
   const ports = ingressPorts(values);
   return {
@@ -125,7 +129,7 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     client: plane.clientFor(nodeUser(nodeName)),
     dnsClient: plane.clientFor(dnsUser),
     provisionerClient: plane.clientFor(provisionerUser),
-    ingress: ports && { ...ports, client: plane.clientFor(ingressUser) },
+    ingress: ports && { ...ports, client: plane.clientFor(ingressUser), onUsable },
     informers: plane.api.informers,
     networkInformers: plane.api.informers,
     recorder: plane.api.recorder,

@@ -23,6 +23,8 @@ export interface IngressOptions {
   readonly addresses: readonly string[];
   /** Called when it accepts connections. */
   onListening?(ports: { readonly httpPort: number; readonly httpsPort: number }): void;
+  /** Called when users can create Ingresses of its class, and Gateways. */
+  onUsable?(): void;
 }
 
 export interface IngressDeps extends RunDeps {
@@ -46,8 +48,13 @@ export async function runIngress(options: IngressOptions, deps: IngressDeps, sig
   const gateways = new Gateways({ ...deps, ports, addresses: options.addresses });
   const create = { what: "the ingress class", act: () => ensureIngressClass(client, signal) };
   await runTogether(signal, [
-    (ended) => ensure(deps, create, ended),
-    (ended) => gateways.run(ended),
+    async (ended) => {
+      await ensure(deps, create, ended);
+      await gateways.install(ended);
+      if (ended.aborted) return;
+      options.onUsable?.();
+      await gateways.run(ended);
+    },
     (ended) => failures.run(ended),
     (ended) =>
       runTraffic(

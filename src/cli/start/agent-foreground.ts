@@ -47,7 +47,8 @@ export async function runAgentInForeground({
     };
     await runAgent(
       own,
-      (informers) => (ended) => reportReady(informers, [nodeName], { progress, sinceMs, signal: ended }),
+      (informers) => (ended) =>
+        reportReady(informers, [nodeName], { progress, sinceMs, signal: ended, clock: systemClock }),
       signal,
     );
   } catch (error) {

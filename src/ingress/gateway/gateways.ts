@@ -63,15 +63,19 @@ export class Gateways implements RouteSource {
     return () => this.#handlers.delete(changed);
   }
 
-  /** Installs the kinds, then follows their objects and writes their status until the signal. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { client, clock, log } = this.#deps;
-    const install = async () => {
+  /** Creates the kinds and the class. Resolves when they are served. */
+  async install(signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.#deps;
+    const act = async () => {
       await ensureGatewayKinds(client, clock, signal);
       await ensureGatewayClass(client, signal);
     };
-    await ensure(this.#deps, { what: "the kinds of the Gateway API", act: install }, signal);
-    if (signal.aborted) return;
+    await ensure(this.#deps, { what: "the kinds of the Gateway API", act }, signal);
+  }
+
+  /** Follows the objects of the kinds, which are installed, and writes their status until the signal. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { client, clock, log } = this.#deps;
     await using own = startInformers(client, { clock, log });
     using followed = new DisposableStack();
     const changed = (change: Change<ApiObject>) => {
