@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
+import { isPodLink } from "#cluster/node-names.ts";
 import { checkMachine, findOverlap, isServing, rangesOfCluster } from "./check-machine.ts";
 
 const pods = { flag: "cluster-cidr", cidr: "10.244.0.0/16" };
@@ -31,6 +32,13 @@ for (const { ranges, addresses, says } of overlaps) {
     else assert.equal(fault, undefined);
   });
 }
+
+test("isPodLink() finds the links of the cluster's own pods only", () => {
+  assert.equal(isPodLink("veth12345678", "10.244.0.1/32", "10.244.0.0/16"), true);
+  assert.equal(isPodLink("veth12345678", "10.244.0.1/32", "10.245.0.0/16"), false);
+  assert.equal(isPodLink("veth12345678", "10.244.0.1/24", "10.244.0.0/16"), false);
+  assert.equal(isPodLink("eth0", "10.244.0.1/32", "10.244.0.0/16"), false);
+});
 
 test("rangesOfCluster() reads another cluster's ranges from its command line", () => {
   const of = (...args: string[]) => rangesOfCluster({ pid: 7, args }).map(({ cidr }) => cidr);

@@ -1,6 +1,7 @@
 import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { parseArgs } from "node:util";
+import { isPodLink } from "#cluster/node-names.ts";
 import { parseCidr } from "#lib/net/ip.ts";
 import { listProcesses, type RunningProcess } from "#lib/process/processes.ts";
 import { UserError } from "./command.ts";
@@ -21,11 +22,15 @@ export interface Wanted {
   readonly ranges: readonly WantedRange[];
   /** The bridges that an earlier start of this cluster left. */
   readonly ownLinks: readonly string[];
+  /** The pod range of an earlier start of this cluster, whose pods may be running. */
+  readonly ownRange?: string | undefined;
 }
 
 /** Throws if the machine already uses what the cluster needs. Runs before anything is started, so a failure leaves nothing. */
-export async function checkMachine({ ports, ranges, ownLinks }: Wanted): Promise<void> {
-  const addresses = localAddresses().filter(({ link }) => !ownLinks.includes(link));
+export async function checkMachine({ ports, ranges, ownLinks, ownRange }: Wanted): Promise<void> {
+  const isOwn = ({ link, cidr }: LocalAddress): boolean =>
+    ownLinks.includes(link) || (ownRange !== undefined && isPodLink(link, cidr, ownRange));
+  const addresses = localAddresses().filter((each) => !isOwn(each));
   const others = (await listProcesses()).flatMap(rangesOfCluster);
   const fault = findOverlap(ranges, [...addresses, ...others]);
   if (fault) throw new UserError(fault);

@@ -7,7 +7,7 @@ import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { runCommand } from "#lib/process/processes.ts";
 import { canMakeNetworks } from "#testing/network/test-network.ts";
 import { findLeftovers } from "./leftovers.ts";
-import { nodeNames } from "./node-names.ts";
+import { nodeNames, noteRange } from "./node-names.ts";
 
 const skip = (await canMakeNetworks()) ? false : "needs root, ip and nft";
 
@@ -35,6 +35,7 @@ test("each kind of leftover is found", { skip }, async () => {
   const netns = `${runDir}/netns/cni-1`;
   const cgroup = `/sys/fs/cgroup${existsSync("/sys/fs/cgroup/cgroup.controllers") ? "" : "/cpu"}${cgroupRoot}`;
   mkdirSync(volume);
+  await noteRange(dataDir, "198.51.100.0/24");
   mkdirSync(path.dirname(netns), { recursive: true });
   writeFileSync(netns, "");
   mkdirSync(cgroup);
@@ -46,6 +47,9 @@ test("each kind of leftover is found", { skip }, async () => {
     ["ip", ["link", "add", bridge, "type", "bridge"], "ip", ["link", "delete", bridge]],
     ["ip", ["link", "set", bridge, "up"], "true", []],
     ["ip", ["route", "add", "198.51.100.77/32", "dev", bridge], "true", []],
+    ["ip", ["link", "add", "vethleft", "type", "bridge"], "ip", ["link", "delete", "vethleft"]],
+    ["ip", ["link", "set", "vethleft", "up"], "true", []],
+    ["ip", ["route", "add", "198.51.100.78/32", "dev", "vethleft"], "true", []],
     ["nft", ["add", "table", "ip", table], "nft", ["delete", "table", "ip", table]],
   ];
   for (const [command, args, undo, undoArgs] of steps) {
@@ -55,6 +59,7 @@ test("each kind of leftover is found", { skip }, async () => {
 
   const found = await findLeftovers(dataDir);
 
+  assert(found.some(({ what }) => what.startsWith("198.51.100.78 ")));
   const kinds = ["cgroup", "directory", "link", "mount", "network namespace", "nft table", "route"];
   assert.deepEqual([...new Set(found.map(({ kind }) => kind))].sort(), kinds);
 });

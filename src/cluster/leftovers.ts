@@ -1,8 +1,10 @@
 import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
+import { podLinkPrefix } from "#kubelet/network/cni.ts";
+import { parseDualRange } from "#lib/net/dual-range.ts";
 import { listProcesses, runCommand } from "#lib/process/processes.ts";
-import { nodeNames } from "./node-names.ts";
+import { nodeNames, notedRange } from "./node-names.ts";
 
 /** Something that a stopped node left on the machine. */
 export interface Leftover {
@@ -21,6 +23,7 @@ export async function findLeftovers(dataDir: string): Promise<Leftover[]> {
     links([names.bridge, names.nodeBridge, names.tunnel, names.uplink]),
     namespaces(names.namespace),
     routes(names.bridge),
+    podRoutes(await notedRange(dataDir)),
     cgroups(cgroupRoot),
   ]);
   const directory: Leftover[] = existsSync(runDir) ? [{ kind: "directory", what: runDir }] : [];
@@ -71,6 +74,16 @@ async function routes(bridge: string): Promise<Leftover[]> {
   return stdout
     .split("\n")
     .filter((line) => line.includes(bridge))
+    .map((what) => ({ kind: "route", what }));
+}
+
+/** Each pod that has a link of its own has a route by it. */
+async function podRoutes(noted: string | undefined): Promise<Leftover[]> {
+  if (noted === undefined) return [];
+  const { stdout } = await runCommand("ip", ["route", "show", "root", parseDualRange(noted).ipv4]);
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes(` dev ${podLinkPrefix}`))
     .map((what) => ({ kind: "route", what }));
 }
 

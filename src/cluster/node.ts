@@ -13,7 +13,7 @@ import type { ImageGc } from "#kubelet/images/image-gc.ts";
 import { ensurePauseImage, type ImportDeps, importImage, pauseImageName } from "#kubelet/images/import.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { openLinuxHost } from "#kubelet/linux-host.ts";
-import { writeCniConfig } from "#kubelet/network/cni.ts";
+import { arePodsRouted, connectBridgedPods, podLinkPrefix, writeCniConfig } from "#kubelet/network/cni.ts";
 import { keptFree, type Machine, podsMemoryBytes, readMachine } from "#kubelet/node/machine.ts";
 import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
 import { type CgroupMode, openCgroups } from "#kubelet/resources/cgroups.ts";
@@ -42,8 +42,7 @@ import { runRoutes } from "#routes/routes.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import type { KubeletConfig } from "./kubelet-config/load.ts";
-import { nodeNames } from "./node-names.ts";
-import { noteRange } from "./remove-node.ts";
+import { nodeNames, noteRange } from "./node-names.ts";
 import { clusterDomain, runNames } from "./run-names.ts";
 import { type NodeIdentity, serveKubelet } from "./serve-kubelet.ts";
 
@@ -89,6 +88,8 @@ export interface IngressPlace {
   readonly httpsPort: number;
   /** Acts as the ingress. */
   readonly client: Client;
+  /** Called when users can create what it serves. */
+  onUsable?(): void;
 }
 
 const dnsPort = 53;
@@ -358,6 +359,8 @@ async function runNetworkIn(podCidrs: string, options: NodeOptions & NetworkPart
   const { bridge, network, table, tunnel: tunnelName } = nodeNames(options.dataDir);
   const { cniConfDir, cniDataDir } = containerdPaths(options.dataDir);
   const addresses = { podCidrs: podCidrs.split(","), mtu: 0, dataDir: cniDataDir };
+  const isRouted = arePodsRouted(addresses.podCidrs);
+  if (isRouted) await connectBridgedPods(bridge);
   await writeCniConfig(cniConfDir, { name: network, bridge, ...addresses });
   options.progress(`the pod network is ${podCidrs}`);
   const { client, nodeName, clock, log, kubeletPort, apiPort } = options;
@@ -370,7 +373,8 @@ async function runNetworkIn(podCidrs: string, options: NodeOptions & NetworkPart
   const both = { podCidr6: second?.podCidr, clusterCidr6: second?.clusterCidr };
   const [address = ""] = options.machine.addresses;
   const base = { ...options, ...ranges, informers: options.networkInformers };
-  const rules = { events, tableName: table, masqueradeOutgoing: true, ownPorts, second };
+  const podLinks = isRouted ? podLinkPrefix : undefined;
+  const rules = { events, tableName: table, masqueradeOutgoing: true, ownPorts, second, podLinks };
   await runTogether(signal, [
     (ended) => runProxy({ ...base, ...rules }, ended),
     (ended) => runRoutes({ ...base, ...both, address, tunnelName }, ended),

@@ -1,4 +1,3 @@
-import { readFile, writeFile } from "node:fs/promises";
 import { stopContainerd } from "#kubelet/containerd/containerd.ts";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { removePodNetwork } from "#kubelet/network/cni.ts";
@@ -8,17 +7,10 @@ import { parseDualRange } from "#lib/net/dual-range.ts";
 import { type Log } from "#lib/process/log.ts";
 import { removeProxy } from "#proxy/remove-proxy.ts";
 import { removeRoutes } from "#routes/apply-routes.ts";
-import { nodeNames } from "./node-names.ts";
-
-/** Where a node keeps the range of the cluster's pods, by which its routes are found. */
-const rangeFile = (dataDir: string): string => `${dataDir}/cluster-cidr`;
-
-/** Notes what `removeNode` must know. */
-export const noteRange = (dataDir: string, clusterCidr: string): Promise<void> =>
-  writeFile(rangeFile(dataDir), `${clusterCidr}\n`);
+import { nodeNames, notedRange } from "./node-names.ts";
 
 async function removeRoutesOf(dataDir: string): Promise<void> {
-  const noted = (await readFile(rangeFile(dataDir), "utf8").catch(() => "")).trim();
+  const noted = await notedRange(dataDir);
   if (!noted) return;
   const { ipv4: clusterCidr, ipv6: clusterCidr6 } = parseDualRange(noted);
   await removeRoutes({ clusterCidr, clusterCidr6, tunnelName: nodeNames(dataDir).tunnel });

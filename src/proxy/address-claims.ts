@@ -1,3 +1,4 @@
+import type { PortSpan } from "./machine/machine-ports.ts";
 import { inRange } from "./parse-values.ts";
 import { type PortPlan, type ServicePlan } from "./service-map.ts";
 
@@ -7,8 +8,14 @@ export interface TakenAddresses {
   readonly nodes: ReadonlySet<string>;
   readonly clusterCidr: string;
   readonly serviceCidr?: string | undefined;
-  /** The addresses of this machine, and the ports of its programs. */
-  readonly own?: { readonly addresses: ReadonlySet<string>; readonly ports: ReadonlySet<string> } | undefined;
+  readonly own?: OwnPlaces | undefined;
+}
+
+/** The addresses of this machine, the ports of its programs, and the ports that its clients get. */
+export interface OwnPlaces {
+  readonly addresses: ReadonlySet<string>;
+  readonly ports: ReadonlySet<string>;
+  readonly clientPorts: PortSpan;
 }
 
 /** Limits the reported faults per service and per address: nobody reads more. */
@@ -54,9 +61,9 @@ export class AddressClaims {
     }
     for (const { loadBalancerIPs, protocol, port } of plan.ports) {
       if (faults.length >= maxFaults) break;
-      if (!taken.own?.ports.has(`${protocol} . ${port}`)) continue;
-      if (loadBalancerIPs.some((address) => taken.own?.addresses.has(address)))
-        faults.push(`port ${port} of the load balancer is ignored: a program of this machine listens on it`);
+      const reason = taken.own && ownerOf(taken.own, protocol, port);
+      if (reason && loadBalancerIPs.some((address) => taken.own?.addresses.has(address)))
+        faults.push(`port ${port} of the load balancer is ignored: ${reason}`);
     }
     return faults;
   }
@@ -81,6 +88,12 @@ export class AddressClaims {
     }
     return false;
   }
+}
+
+function ownerOf({ ports, clientPorts: [first, last] }: OwnPlaces, protocol: string, port: number): string | undefined {
+  if (ports.has(`${protocol} . ${port}`)) return "a program of this machine listens on it";
+  const isClients = protocol === "udp" && port >= first && port <= last;
+  return isClients ? `programs of this machine use the UDP ports ${first} to ${last}` : undefined;
 }
 
 const placeOf = ({ protocol, port }: PortPlan): string => `${protocol} ${port}`;

@@ -89,6 +89,21 @@ suite("hostile services and pods", { skip }, () => {
     await remove("thief");
   });
 
+  test("a load balancer gets no UDP port that programs of the machine may have chosen", async () => {
+    const { pods, node } = network;
+    await node.listen("udp", { host: node.address, port: 51_820, name: "node" });
+    const attack = { name: "udp-balanced", clusterIP: "10.92.0.69", type: "LoadBalancer", protocol: "UDP" } as const;
+    for (const endpoints of [places(2), []]) {
+      await putService(proxy, { ...attack, endpoints, port: 51_820, balancerIPs: [node.address] });
+      assert.match(await pods[1].ask("udp", node.address, 51_820), /^node/);
+    }
+    assert.match(proxy.reported.join("\n"), /udp-balanced: port 51820 .* use the UDP ports 32768 to 60999/);
+
+    await putService(proxy, { ...attack, endpoints: places(2), port: 5_182, balancerIPs: [node.address] });
+    assert.match(await pods[1].ask("udp", node.address, 5_182), /^pod-c/);
+    await remove("udp-balanced");
+  });
+
   test("a load balancer with the address of another node leaves that node's programs their ports", async () => {
     const { pods, node, outside } = network;
     const addresses = [{ type: "InternalIP", address: outside.address }];

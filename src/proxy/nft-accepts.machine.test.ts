@@ -119,7 +119,14 @@ const cluster = fc.record({
 });
 
 const configOf = (family: "ip" | "ip6"): RuleConfig => ({
-  ...{ tableName: "property", family, bridgeIsFiltered: true, changedSettings: [], ownPorts: [6443, 10250] },
+  ...{
+    tableName: "property",
+    family,
+    bridgeIsFiltered: true,
+    changedSettings: [],
+    clientPorts: [32_768, 60_999],
+    ownPorts: [6443, 10250],
+  },
   ...(family === "ip"
     ? { clusterCidr: "10.244.0.0/16", podCidr: "10.244.0.0/24", serviceCidr: "10.96.0.0/16" }
     : { clusterCidr: "fd00:1::/64", podCidr: "fd00:1::/80", serviceCidr: "fd00:2::/112" }),

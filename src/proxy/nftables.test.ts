@@ -16,7 +16,12 @@ const plan = (...ports: Partial<PortPlan>[]): ServicePlan => ({
 });
 const frame = tableFrame({
   ...{ tableName: "t", family: "ip", clusterCidr: "10.244.0.0/16", podCidr: "10.244.0.0/24" },
-  ...{ serviceCidr: "10.96.0.0/16", bridgeIsFiltered: true, changedSettings: ["route_localnet"] },
+  ...{
+    serviceCidr: "10.96.0.0/16",
+    bridgeIsFiltered: true,
+    clientPorts: [32_768, 60_999],
+    changedSettings: ["route_localnet"],
+  },
 });
 const render = (service: ServicePlan) => renderService("ip", "10.244.0.0/16", service);
 

@@ -1,3 +1,4 @@
+import type { PortSpan } from "./machine/machine-ports.ts";
 import { ruleName } from "./parse-values.ts";
 import { policyFrame } from "./policy/render-policy.ts";
 import { type Element, type Fragment, type TableFrame } from "./rule-table.ts";
@@ -16,10 +17,14 @@ export interface RuleConfig {
   readonly serviceCidr?: string | undefined;
   /** Masquerades traffic of pods that leaves the cluster, if the pod network does not do that itself. */
   readonly masqueradeOutgoing?: boolean | undefined;
-  /** Whether replies between pods on this node's bridge pass these rules. If not, such traffic is masqueraded. */
+  /** Whether replies between pods of this node pass these rules. If not, such traffic is masqueraded. */
   readonly bridgeIsFiltered: boolean;
+  /** How the links of this node's pods begin, if each pod has its own. A packet from there must have the pod's address. */
+  readonly podLinks?: string | undefined;
   /** Kernel settings that were changed for the table; `removeProxy` finds them under these names. */
   readonly changedSettings: readonly string[];
+  /** From these the kernel gives ports to clients of the machine. */
+  readonly clientPorts: PortSpan;
   /** TCP ports of the node's own servers, which no pod and no service gets. */
   readonly ownPorts?: readonly number[] | undefined;
 }
@@ -34,6 +39,8 @@ const loopback = { ip: "127.0.0.0/8", ip6: "::1" } as const;
  *     nat-prerouting, nat-output ─▶ services ─▶ @service-ips, @balancer-ips, @node-ports, @external-ips ─▶ svc/…, ext/…, local/… ─▶ dnat
  *                                            └▶ @host-ips, @host-ports ─▶ host/… (a pod's host port) ─▶ dnat
  *     filter-input, -forward, -output ─▶ refusals ─▶ @refused-ips, @refused-balancers, @refused-ports, @refused-externals
+ *
+ * Before all that, `sources` drops packets of pods with addresses that are not theirs.
  */
 export function tableFrame(config: RuleConfig): TableFrame {
   const { family } = config;
@@ -59,6 +66,7 @@ export function tableFrame(config: RuleConfig): TableFrame {
       })),
     ],
     chains: [
+      ...sourceChains(config),
       { name: "refuse", rules: ["meta l4proto tcp reject with tcp reset", "reject"] },
       { name: "mark-masquerade", rules: [`meta mark set meta mark | ${masqueradeMark}`] },
       { name: "services", rules: serviceRules(config) },
@@ -77,6 +85,18 @@ export function tableFrame(config: RuleConfig): TableFrame {
     ],
   };
 }
+
+/** The kernel has a route to each pod by its own link, so the way back tells whose address it is. */
+const sourceChains = ({ family, podLinks }: RuleConfig): TableFrame["chains"] =>
+  podLinks === undefined || family !== "ip"
+    ? []
+    : [
+        {
+          name: "sources",
+          hook: "type filter hook prerouting priority -300;",
+          rules: [`iifname "${podLinks}*" fib saddr . iif oif missing drop`],
+        },
+      ];
 
 /** The set that records that a kernel setting was changed for the table. */
 export const settingSet = (setting: string): string => `changed/${setting}`;
@@ -102,7 +122,7 @@ const serviceRules = (config: RuleConfig): string[] => {
     `${place} vmap @service-ips`,
     ...clusterAddresses(config).map((range) => `${range} return`),
     ...ownPortRules(config),
-    ...balancerRules(family, place, "balancer-ips"),
+    ...balancerRules(config, place, "balancer-ips"),
     "fib daddr type local meta l4proto . th dport vmap @node-ports",
     `fib daddr type local ${place} vmap @host-ips`,
     "fib daddr type local meta l4proto . th dport vmap @host-ports",
@@ -118,7 +138,7 @@ const refusalRules = (config: RuleConfig): string[] => {
     `${place} vmap @refused-ips`,
     ...clusterAddresses(config).map((range) => `${range} goto refuse`),
     ...ownPortRules(config),
-    ...balancerRules(config.family, place, "refused-balancers"),
+    ...balancerRules(config, place, "refused-balancers"),
     "fib daddr type local meta l4proto . th dport vmap @refused-ports",
     ...notExternal(config),
     `${place} vmap @refused-externals`,
@@ -137,9 +157,10 @@ const ownPortRules = ({ ownPorts = [] }: RuleConfig): string[] =>
  * A balancer's address may be the machine's, and programs of the machine keep their ports. Packets to another node go there,
  * because only that node knows its programs: otherwise a service could take the API server or SSH away from this node.
  */
-const balancerRules = (family: RuleConfig["family"], place: string, map: string): string[] => [
+const balancerRules = ({ family, clientPorts }: RuleConfig, place: string, map: string): string[] => [
   `fib daddr type != local ${family} daddr != @node-ips ${place} vmap @${map}`,
-  `fib daddr type local meta l4proto . th dport != @machine-ports ${place} vmap @${map}`,
+  `fib daddr type local meta l4proto != udp meta l4proto . th dport != @machine-ports ${place} vmap @${map}`,
+  `fib daddr type local udp dport != ${clientPorts[0]}-${clientPorts[1]} meta l4proto . th dport != @machine-ports ${place} vmap @${map}`,
 ];
 
 /** Skips packets to this machine, to broadcast and multicast addresses, to other nodes, and to pods. */

@@ -9,7 +9,7 @@ import { planService } from "./service-map.ts";
 
 const config: RuleConfig = {
   ...{ tableName: "t", family: "ip", clusterCidr: "10.0.0.0/8", podCidr: "10.0.0.0/24" },
-  ...{ bridgeIsFiltered: true, changedSettings: [] },
+  ...{ bridgeIsFiltered: true, changedSettings: [], clientPorts: [32_768, 60_999] },
 };
 
 function fragmentOf(n: number, endpoints: number) {

@@ -7,7 +7,6 @@ import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { jsonLog } from "#lib/process/log.ts";
 import {
-  bridgeFilter,
   hostOf,
   putService as put,
   putPod,
@@ -66,8 +65,7 @@ suite("services in a network of their own", { skip }, () => {
     const answers = await many(24, () => pods[2].ask("tcp", "10.92.0.1", 80));
 
     assert.deepEqual(namesIn(answers), ["pod-a", "pod-b"]);
-    const source = await proxy.sourceOf(pods[2]);
-    assert.deepEqual([...new Set(answers.map((answer) => answer.split(" ")[1]))], [source]);
+    assert.deepEqual([...new Set(answers.map((answer) => answer.split(" ")[1]))], [pods[2].address]);
     assert.match(await node.ask("tcp", "10.92.0.1", 80), /^pod-[ab] 10\.90\.0\.1$/);
     assert.match(await outside.ask("tcp", "10.92.0.1", 80), /^pod-[ab] 10\.90\.0\.1$/);
   });
@@ -167,7 +165,7 @@ suite("services in a network of their own", { skip }, () => {
   test("UDP follows a change of endpoints, even from the same client port", async () => {
     const { pods } = network;
     const service = { name: "udp", clusterIP: "10.92.0.6", protocol: "UDP", port: 53 } as const;
-    const source = await proxy.sourceOf(pods[2]);
+    const source = pods[2].address;
     await put(proxy, { ...service, endpoints: podsOf(0) });
     assert.equal(await pods[2].ask("udp", "10.92.0.6", 53, { fromPort: 5000 }), `pod-a ${source}`);
 
@@ -295,8 +293,11 @@ suite("services in a network of their own", { skip }, () => {
   });
 });
 
-test("pods of one node reach each other through a service without bridge filtering", { skip }, async () => {
-  await using network = await createTestNetwork();
+/** Missing where the kernel does not pass packets between pods of one bridge through the rules, as on a plain Debian. */
+const bridgeFilter = "net/bridge/bridge-nf-call-iptables";
+
+test("pods on a bridge reach each other through a service without bridge filtering", { skip }, async () => {
+  await using network = await createTestNetwork({ hasBridge: true });
   const whole = hostOf(network.node);
   if (await whole.readSetting(bridgeFilter)) await whole.writeSetting(bridgeFilter, "0");
   const readSetting = async (path: string) => (path === bridgeFilter ? undefined : await whole.readSetting(path));
@@ -313,7 +314,7 @@ test("the kernel accepts the rules for IPv6", { skip }, async () => {
   await using network = await createTestNetwork();
   const frame = tableFrame({
     ...{ tableName, family: "ip6", clusterCidr: "fd00:1::/64", podCidr: "fd00:1::/80", serviceCidr: "fd00:2::/112" },
-    ...{ bridgeIsFiltered: false, changedSettings: [], masqueradeOutgoing: true },
+    ...{ bridgeIsFiltered: false, changedSettings: [], clientPorts: [32_768, 60_999], masqueradeOutgoing: true },
   });
   const table = new RuleTable(frame);
   const targets = ["fd00:1::1", "fd00:1::2"].map((address) => ({ address, port: 80, isLocal: true }));

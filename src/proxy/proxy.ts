@@ -8,6 +8,7 @@ import { type Host, thisHost } from "./apply.ts";
 import { FlowClearer } from "./flows/flow-clearer.ts";
 import { HealthPorts } from "./health.ts";
 import { planKernel } from "./machine/kernel-settings.ts";
+import { parseClientPorts } from "./machine/machine-ports.ts";
 import { type RuleConfig } from "./nftables.ts";
 import { type OwnEndpoint } from "./own-endpoint.ts";
 import { type TrafficGuard } from "./policy/traffic-guard.ts";
@@ -21,6 +22,8 @@ export interface ProxyDeps extends Ranges {
   readonly clock: Clock;
   readonly log: Log;
   readonly masqueradeOutgoing?: boolean;
+  /** How the links of this node's pods begin; undefined if the pods share a bridge. */
+  readonly podLinks?: string | undefined;
   /** The ranges of IPv6, if the cluster has both families. */
   readonly second?: Pick<Ranges, "podCidr" | "clusterCidr" | "serviceCidr"> | undefined;
   /** Records that a service leads to its pods. */
@@ -49,19 +52,30 @@ export async function runProxy(deps: ProxyDeps, signal: AbortSignal): Promise<vo
   const host = deps.host ?? thisHost;
   const { second } = deps;
   const isIPv4 = !deps.clusterCidr.includes(":");
-  const kernel = isIPv4 ? await planKernel(host, { hasIPv6: second !== undefined }) : undefined;
-  const { bridgeIsFiltered = false, bridgeIsFiltered6 = false, changed: changedSettings = [] } = kernel ?? {};
+  const hasBridge = deps.podLinks === undefined;
+  const kernel = isIPv4 ? await planKernel(host, { hasBridge, hasIPv6: second !== undefined }) : undefined;
+  const { bridgeIsFiltered6 = false, changed: changedSettings = [] } = kernel ?? {};
   const turnOn = async () => await kernel?.turnOn();
-  const first = { ...deps, host, bridgeIsFiltered, changedSettings, turnOn };
+  const bridgeIsFiltered = !hasBridge || (kernel?.bridgeIsFiltered ?? false);
+  const clientPorts = parseClientPorts(await host.readSetting("net/ipv4/ip_local_port_range"));
+  const first = { ...deps, host, bridgeIsFiltered, changedSettings, clientPorts, turnOn };
   const { recorder: _, ownEndpoint: __, onApplied: ___, onFlowsCleared: ____, ...further } = deps;
-  const others = { ...further, ...second, host, bridgeIsFiltered: bridgeIsFiltered6, changedSettings: [], turnOn };
+  const others = {
+    ...further,
+    ...second,
+    host,
+    bridgeIsFiltered: bridgeIsFiltered6,
+    changedSettings: [],
+    clientPorts,
+    turnOn,
+  };
   await runTogether(signal, [
     (ended) => runFamily(first, ended),
     ...(second ? [(ended: AbortSignal) => runFamily(others, ended)] : []),
   ]);
 }
 
-type FamilyDeps = Omit<OwnDeps, "flows"> & Pick<RuleConfig, "bridgeIsFiltered" | "changedSettings">;
+type FamilyDeps = Omit<OwnDeps, "flows"> & Pick<RuleConfig, "bridgeIsFiltered" | "changedSettings" | "clientPorts">;
 
 /** The rules of one IP family, which are a table of their own. */
 async function runFamily(deps: FamilyDeps, signal: AbortSignal): Promise<void> {

@@ -27,7 +27,7 @@ const hostThatRecords = (sent: string[], work: () => Promise<void> = async () =>
   addresses: async () => [],
 });
 
-const serviceAt = (name: string, clusterIP: string): InputOf<typeof Service> => ({
+const serviceAt = (name: string, clusterIP: string): InputOf<Service> => ({
   metadata: { namespace: "kube-system", name },
   spec: { type: "ClusterIP", sessionAffinity: "None", clusterIP, ports: [{ port: 53, protocol: "UDP" }] },
   status: { loadBalancer: {} },

@@ -362,7 +362,8 @@ export class ServiceProxy {
     const plan = this.#plans.get(owner);
     const { clusterCidr, serviceCidr } = this.#config;
     const nodes = new Set([...this.#ownAddresses, ...[...this.#nodeAddresses.values()].flat()]);
-    const own = { addresses: this.#ownAddresses, ports: this.#machinePorts.all };
+    const { clientPorts } = this.#config;
+    const own = { addresses: this.#ownAddresses, ports: this.#machinePorts.all, clientPorts };
     const taken = { nodes, clusterCidr, serviceCidr, own };
     const faults = plan ? this.#claims.faultsOf(plan, taken) : [];
     if (complaint !== undefined) faults.push(`the kernel refuses its rules: ${complaint}`);

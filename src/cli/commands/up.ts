@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
-import { nodeNames } from "#cluster/node-names.ts";
+import { nodeNames, notedRange } from "#cluster/node-names.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { type DualRange, parseCidr6, parseDualRange } from "#lib/net/dual-range.ts";
 import { parseCidr } from "#lib/net/ip.ts";
@@ -71,7 +71,8 @@ export async function run(args: readonly string[]): Promise<number> {
     await useRunning({ ...running, dataDir }, { file, where });
     return 0;
   }
-  await checkMachine(needsOf(values, dataDir));
+  const noted = await notedRange(dataDir);
+  await checkMachine({ ...needsOf(values, dataDir), ownRange: noted && parseDualRange(noted).ipv4 });
   await installPackages((text) => say(`orlop: ${text}`));
   await makeDataDir(dataDir, values);
   const { url } = await startInBackground("up", args, dataDir);

@@ -12,15 +12,20 @@ const network = {
   dataDir: "/d",
 };
 
-test("renderCniConfig() gives pods an address on the bridge", () => {
+test("renderCniConfig() gives each pod a link of its own", () => {
   const { plugins } = JSON.parse(renderCniConfig(network));
 
-  assert.deepEqual(
-    plugins.map(({ type }: { type: string }) => type),
-    ["bridge"],
-  );
-  assert.deepEqual(plugins[0].ipam, { type: "host-local", ranges: [[{ subnet: "10.1.0.0/24" }]], dataDir: "/d" });
-  assert.equal(plugins[0].mtu, 1400);
+  const ipam = { type: "host-local", ranges: [[{ subnet: "10.1.0.0/24" }]], dataDir: "/d" };
+  assert.deepEqual(plugins, [{ type: "ptp", ipam: { ...ipam, routes: [{ dst: "0.0.0.0/0" }] }, mtu: 1400 }]);
+});
+
+test("renderCniConfig() puts pods with addresses of both families on the bridge", () => {
+  const { plugins } = JSON.parse(renderCniConfig({ ...network, podCidrs: ["10.1.0.0/24", "fd00::/64"], mtu: 0 }));
+
+  assert.equal(plugins.length, 1);
+  const { type, bridge, ipam, mtu } = plugins[0];
+  assert.deepEqual({ type, bridge, mtu }, { type: "bridge", bridge: "b", mtu: undefined });
+  assert.deepEqual(ipam.ranges, [[{ subnet: "10.1.0.0/24" }], [{ subnet: "fd00::/64" }]]);
 });
 
 test("writeCniConfig() leaves one configuration, because the runtime uses the first", async (t) => {

@@ -44,6 +44,16 @@ test("planKernel() accepts a kernel without bridge filtering", async () => {
   assert.deepEqual([plan.changed, plan.bridgeIsFiltered], [[], false]);
 });
 
+test("planKernel() leaves bridges alone where every pod has a link of its own", async () => {
+  const settings = { [localnet]: "0", [bridge]: "0" };
+
+  const plan = await planKernel(machine(settings), { hasBridge: false });
+  await plan.turnOn();
+
+  assert.deepEqual(plan.changed, ["route_localnet"]);
+  assert.equal(settings[bridge], "0");
+});
+
 test("what was turned on for several tables is turned off with the last", async () => {
   const settings = { [localnet]: "1", [bridge]: "1" };
   const { changed } = await planKernel(machine(settings, ["one"]));

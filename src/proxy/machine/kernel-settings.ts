@@ -39,18 +39,19 @@ export interface KernelPlan {
 }
 
 /** Finds out what must be turned on. A setting that another of our tables turned on counts as changed by this one too. */
-export async function planKernel(host: Host, { hasIPv6 = false } = {}): Promise<KernelPlan> {
+export async function planKernel(host: Host, { hasBridge = true, hasIPv6 = false } = {}): Promise<KernelPlan> {
   const known = await markedSettings(host);
   const changed: string[] = [];
   const off: Setting[] = [];
   const found = new Set<string>();
   for (const setting of settings) {
     const { name, path, before, module, isIPv6 = false } = setting;
-    if (isIPv6 && !hasIPv6) continue;
+    const isKnown = known.some((marked) => marked.setting === name);
+    if ((isIPv6 && !hasIPv6) || (module && !hasBridge && !isKnown)) continue;
     const value = (await host.readSetting(path)) ?? (module ? await loadModule(host, module, path) : undefined);
     if (value === undefined) continue;
     if (value === before) off.push(setting);
-    if (value === before || known.some((marked) => marked.setting === name)) changed.push(name);
+    if (value === before || isKnown) changed.push(name);
     found.add(name);
   }
   return {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MachinePorts, parseMachinePorts } from "./machine-ports.ts";
+import { MachinePorts, parseClientPorts, parseMachinePorts } from "./machine-ports.ts";
 
 const head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
 const rows = (...sockets: (readonly [string, string])[]) =>
@@ -34,6 +34,16 @@ test("parseMachinePorts() counts UDP sockets outside the range of clients", () =
     "udp . 67",
   ]);
 });
+
+for (const [setting, span] of [
+  ["1024\t65535\n", [1024, 65_535]],
+  ["40000 50000", [40_000, 50_000]],
+  ["", [32_768, 60_999]],
+  ["9 3", [32_768, 60_999]],
+  [undefined, [32_768, 60_999]],
+] as const) {
+  test(`parseClientPorts() of ${JSON.stringify(setting)}`, () => assert.deepEqual(parseClientPorts(setting), span));
+}
 
 test("parseMachinePorts() reads what is no table as nothing", () => {
   assert.deepEqual(parseMachinePorts([{ protocol: "tcp", text: "x\n\n:\n 0: zz:zz 0 0A" }], [1, 2]), []);

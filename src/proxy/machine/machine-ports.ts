@@ -13,11 +13,23 @@ export interface SocketTable {
   readonly text: string;
 }
 
+/** The first and the last port. */
+export type PortSpan = readonly [first: number, last: number];
+
+/** What Linux has unless somebody sets `ip_local_port_range`. */
+const usualClientPorts: PortSpan = [32_768, 60_999];
+
+/** From which ports the kernel chooses for clients, as the setting has it. */
+export function parseClientPorts(setting: string | undefined): PortSpan {
+  const [first = 0, last = 0] = (setting ?? "").trim().split(/\s+/).map(Number);
+  return first > 0 && last >= first ? [first, last] : usualClientPorts;
+}
+
 /**
- * The ports on which programs of the machine can be reached from outside. The kernel chooses ports from `ephemeral` for
- * clients, so UDP sockets there are not servers.
+ * The ports on which programs of the machine can be reached from outside. A UDP socket on a port for clients may be a client's or a
+ * server's. It is not listed, because load balancers get no such port at all.
  */
-export function parseMachinePorts(tables: readonly SocketTable[], ephemeral: readonly [number, number]): MachinePort[] {
+export function parseMachinePorts(tables: readonly SocketTable[], clientPorts: PortSpan): MachinePort[] {
   const found = new Set<MachinePort>();
   for (const { protocol, text } of tables) {
     for (const line of text.split("\n").slice(1)) {
@@ -25,7 +37,7 @@ export function parseMachinePorts(tables: readonly SocketTable[], ephemeral: rea
       const [address = "", hexPort = ""] = local.split(":");
       const port = Number.parseInt(hexPort, 16);
       if (state !== (protocol === "tcp" ? listenState : unconnectedState) || isLoopback(address)) continue;
-      const isClient = protocol === "udp" && port >= ephemeral[0] && port <= ephemeral[1];
+      const isClient = protocol === "udp" && port >= clientPorts[0] && port <= clientPorts[1];
       if (port > 0 && !isClient) found.add(`${protocol} . ${port}`);
     }
   }
@@ -72,6 +84,5 @@ export async function readMachinePorts(): Promise<MachinePort[]> {
     })),
   );
   const range = await readFile("/proc/sys/net/ipv4/ip_local_port_range", "utf8").catch(() => "");
-  const [from = 32_768, to = 60_999] = range.trim().split(/\s+/).filter(Boolean).map(Number);
-  return parseMachinePorts(tables, [from, to]);
+  return parseMachinePorts(tables, parseClientPorts(range));
 }

@@ -33,9 +33,6 @@ export const hostOf = (node: Place): Host => ({
   },
 });
 
-/** Missing where the kernel does not pass packets between pods of one bridge through the rules, as on a plain Debian. */
-export const bridgeFilter = "net/bridge/bridge-nf-call-iptables";
-
 /** A proxy on the node of a test network. */
 export class RunningProxy {
   readonly network: TestNetwork;
@@ -67,6 +64,7 @@ export class RunningProxy {
       {
         ...{ nodeName: "node-1", informers: this.informers, clock: systemClock, log, tableName },
         ...{ podCidr: this.network.podCidr, clusterCidr: this.network.podCidr, serviceCidr },
+        podLinks: this.network.podLinks,
         recorder: this.recorder,
         events: this.#events,
         ownPorts: [6443],
@@ -79,10 +77,6 @@ export class RunningProxy {
       this.#stop.signal,
     );
     return Promise.race([this.#ended, this.applied()]);
-  }
-  /** The address that a pod shows to other pods behind a service: its own, or the node's without a bridge filter. */
-  async sourceOf(pod: Place): Promise<string> {
-    return (await this.host.readSetting(bridgeFilter)) === undefined ? "10.90.0.1" : pod.address;
   }
   /** Resolves after the next transaction. */
   async applied(): Promise<void> {

@@ -23,14 +23,16 @@ export interface Place {
 }
 
 /**
- * A node with a bridge and pods on it, and a machine outside, each in its own network namespace. Nothing leaves them, and
- * disposing removes all of them.
+ * A node with pods, and a machine outside, each in its own network namespace. Nothing leaves them, and disposing removes all
+ * of them. Each pod has a link of its own to the node, or all share a bridge.
  *
  *     pod a (10.90.0.11) ┐
- *     pod b (10.90.0.12) ┼─ bridge (10.90.0.1) node (10.91.0.1) ── outside (10.91.0.2)
+ *     pod b (10.90.0.12) ┼─ (10.90.0.1) node (10.91.0.1) ── outside (10.91.0.2)
  *     pod c (10.90.0.13) ┘
  */
 export interface TestNetwork extends AsyncDisposable {
+  /** How the links of pods begin; undefined if they share a bridge. */
+  readonly podLinks: string | undefined;
   readonly node: Place;
   readonly outside: Place;
   readonly pods: readonly [Place, Place, Place];
@@ -50,7 +52,7 @@ export async function canMakeNetworks(): Promise<boolean> {
 
 let made = 0;
 
-export async function createTestNetwork(): Promise<TestNetwork> {
+export async function createTestNetwork({ hasBridge = false } = {}): Promise<TestNetwork> {
   const prefix = `orlop-test-${process.pid}-${made++}`;
   const names = ["node", "outside", "pod-a", "pod-b", "pod-c"].map((name) => `${prefix}-${name}`);
   const [node = "", outside = "", ...pods] = names;
@@ -61,10 +63,10 @@ export async function createTestNetwork(): Promise<TestNetwork> {
   };
   try {
     for (const name of names) await runCommand("ip", ["netns", "add", name]);
-    for (const [name, lines] of layout(node, outside, pods)) {
+    for (const [name, lines] of layout({ node, outside, pods, hasBridge })) {
       await runCommand("ip", ["-n", name, "-batch", "-"], { input: `${lines.join("\n")}\n` });
     }
-    await runCommand("ip", ["netns", "exec", node, "sh", "-c", nodeSettings]);
+    await runCommand("ip", ["netns", "exec", node, "sh", "-c", nodeSettings(hasBridge)]);
     const addresses = ["10.91.0.1", "10.91.0.2", "10.90.0.11", "10.90.0.12", "10.90.0.13"];
     const places = names.map((name, index) => {
       const agent = new Agent(name);
@@ -73,7 +75,8 @@ export async function createTestNetwork(): Promise<TestNetwork> {
     });
     const [a, b, c, d, e] = places;
     if (!a || !b || !c || !d || !e) throw new Error("a place is missing");
-    return { node: a, outside: b, pods: [c, d, e], podCidr: "10.90.0.0/24", [Symbol.asyncDispose]: dispose };
+    const podLinks = hasBridge ? undefined : "veth";
+    return { node: a, outside: b, pods: [c, d, e], podCidr: "10.90.0.0/24", podLinks, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
@@ -81,33 +84,57 @@ export async function createTestNetwork(): Promise<TestNetwork> {
 }
 
 /** Without a bridge filter, redirects between pods would use up the rate at which the kernel refuses datagrams. */
-const nodeSettings = `cd /proc/sys/net/ipv4
+const nodeSettings = (hasBridge: boolean): string => `cd /proc/sys/net/ipv4
 echo 1 >ip_forward
-for link in all pods; do echo 0 >conf/$link/send_redirects; done`;
+for link in all ${hasBridge ? "pods" : ""}; do echo 0 >conf/$link/send_redirects; done`;
+
+interface Layout {
+  readonly node: string;
+  readonly outside: string;
+  readonly pods: readonly string[];
+  readonly hasBridge: boolean;
+}
 
 /** Commands for `ip -batch`, by namespace. The node comes first, because it creates the links. */
-function layout(node: string, outside: string, pods: readonly string[]): Map<string, string[]> {
+function layout({ node, outside, pods, hasBridge }: Layout): Map<string, string[]> {
   const nodeLines = [
     "link set lo up",
-    "link add pods type bridge",
-    "address add 10.90.0.1/24 dev pods",
-    "link set pods up",
+    ...(hasBridge ? ["link add pods type bridge", "address add 10.90.0.1/24 dev pods", "link set pods up"] : []),
     `link add uplink type veth peer name eth0 netns ${outside}`,
     "address add 10.91.0.1/24 dev uplink",
     "link set uplink up",
     "route add default via 10.91.0.2",
     ...pods.flatMap((pod, index) => [
-      `link add pod${index} type veth peer name eth0 netns ${pod}`,
-      `link set pod${index} master pods up`,
-      `link set pod${index} type bridge_slave hairpin on`,
+      `link add veth${index} type veth peer name eth0 netns ${pod}`,
+      ...(hasBridge ? bridgedLines(index) : routedLines(index)),
     ]),
   ];
+  const podLines = hasBridge ? endLines : routedEndLines;
   return new Map([
     [node, nodeLines],
     [outside, endLines("10.91.0.2", "10.91.0.1")],
-    ...pods.map((pod, index) => [pod, endLines(`10.90.0.${11 + index}`, "10.90.0.1")] as const),
+    ...pods.map((pod, index) => [pod, podLines(`10.90.0.${11 + index}`, "10.90.0.1")] as const),
   ]);
 }
+
+const bridgedLines = (index: number): string[] => [
+  `link set veth${index} master pods up`,
+  `link set veth${index} type bridge_slave hairpin on`,
+];
+
+const routedLines = (index: number): string[] => [
+  `address add 10.90.0.1/32 dev veth${index}`,
+  `link set veth${index} up`,
+  `route add 10.90.0.${11 + index} dev veth${index}`,
+];
+
+const routedEndLines = (address: string, gateway: string): string[] => [
+  "link set lo up",
+  `address add ${address}/32 dev eth0`,
+  "link set eth0 up",
+  `route add ${gateway} dev eth0 scope link src ${address}`,
+  `route add default via ${gateway}`,
+];
 
 const endLines = (address: string, gateway: string): string[] => [
   "link set lo up",
