@@ -85,6 +85,34 @@ test("startCluster() with nodes runs pods until they are ready, and stops them",
   for (const { runtime } of cluster.nodes) assert.deepEqual(await runtime.listSandboxes(), []);
 });
 
+/** Every change of a rollout, in order. The machine is slow at some of them. */
+async function changesOf(isSlow: (change: number) => boolean): Promise<readonly string[]> {
+  await using cluster = await startCluster({ nodes: 3, seed: 7 });
+  const changes: string[] = [];
+  cluster.store.watch("/registry/", cluster.store.revision, {
+    events(events) {
+      for (const { key } of events) if (isSlow(changes.push(key))) keepBusy(10);
+    },
+    failed: () => {},
+  });
+  await cluster.apply(Deployment, web(10));
+  await cluster.settle();
+  return changes;
+}
+
+function keepBusy(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+test("the same seed does the same on a slow machine", async () => {
+  const quick = await changesOf(() => false);
+  const slow = await changesOf((change) => change % 5 === 0);
+
+  assert.ok(quick.length > 50);
+  assert.deepEqual(slow, quick);
+});
+
 test("a simulated node that stops loses its pods, and gets pods again when it is back", async () => {
   await using cluster = await startCluster({ nodes: 2 });
   const [lost] = cluster.nodes;

@@ -42,13 +42,13 @@ import { diagnose, eventsOf, type Target, traceOf, whyOf } from "./verbs/diagnos
 import { type Listening, type ListenOptions, openListening, passTime } from "./verbs/listen.ts";
 import { pointHome } from "./verbs/point-home.ts";
 import {
+  atPace,
   type Condition,
   defaultLimitMs,
   type Pace,
-  realPace,
+  paceOf,
   type SettleOptions,
   settle,
-  virtualPace,
 } from "./verbs/settle.ts";
 import { accountUser, failNodes, takeSnapshot, testClient } from "./verbs/small-verbs.ts";
 import { type Running, startTasks } from "./verbs/start-tasks.ts";
@@ -155,10 +155,7 @@ export interface TestCluster extends AsyncDisposable {
 /** Objects that readers share are frozen, so that a component which changes one fails. */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   checkOptions(options);
-  return await startOn(
-    options.clock === "system" ? realPace : virtualPace(options.from?.nowMs ?? options.startMs),
-    options,
-  );
+  return await atPace(paceOf(options), (pace) => startOn(pace, options));
 }
 
 async function startOn(pace: Pace, options: ClusterOptions): Promise<TestCluster> {
@@ -211,6 +208,7 @@ function createCluster(parts: ClusterParts): TestCluster {
   const snapshot = (): Promise<ClusterSnapshot> => takeSnapshot({ store, nodes, clock });
   const until = (condition: Condition, limitMs: number) => clock.runUntil(whileRunning(running, condition), limitMs);
   const ends = new AsyncDisposableStack();
+  ends.defer(pace.divideSlices);
   return {
     client,
     informers: api.informers,
@@ -264,6 +262,8 @@ function waitingVerbs(
 async function listenUntil(ends: AsyncDisposableStack, parts: ClusterParts, how: ListenOptions): Promise<Listening> {
   const { options, pace } = parts;
   const listening = ends.use(await openListening(parts, how));
+  // Clients outside the process must not wait for each other's work.
+  pace.divideSlices();
   const end = new AbortController();
   ends.defer(() => end.abort(new Error("the cluster ends")));
   const { speed = 1 } = how;

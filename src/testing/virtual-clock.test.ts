@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nextTurn } from "#lib/async/turns.ts";
 import { createVirtualClock } from "./virtual-clock.ts";
 
 test("advance() fires timers in order of time, then of age, at the time they asked for", async () => {
@@ -31,6 +32,35 @@ test("advance() also fires timers that other timers started meanwhile", async ()
   await clock.advance(100);
 
   assert.equal(beats, 10);
+});
+
+test("no time passes while work goes on in many turns of the event loop", async () => {
+  const clock = createVirtualClock(0);
+  let doneAt: number | undefined;
+  const work = async (): Promise<void> => {
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+    doneAt = clock.now();
+  };
+  clock.after(10, () => void work());
+  clock.after(11, () => {});
+
+  await Promise.all([clock.advance(20), createVirtualClock(0).advance(20)]);
+
+  assert.equal(doneAt, 10);
+});
+
+test("work that never ends does not stop the clock", async () => {
+  const clock = createVirtualClock(0);
+  let isOver = false;
+  const work = async (): Promise<void> => {
+    while (!isOver) await nextTurn();
+  };
+  void work();
+
+  await clock.advance(10);
+
+  isOver = true;
+  assert.equal(clock.now(), 10);
 });
 
 test("a cancelled timer does not fire and is not pending", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { atOnce, inSlices, inTurns, type Steps, soonOrInSlices } from "./turns.ts";
+import { atOnce, inSlices, inTurns, Slice, type Steps, soonOrInSlices, undividedSlices } from "./turns.ts";
 
 test("steps run at once, or with a pause after each", async () => {
   const seen: string[] = [];
@@ -45,4 +45,27 @@ test("soonOrInSlices() returns at once what takes no time", () => {
     return "done";
   };
   assert.equal(soonOrInSlices(work()), "done");
+});
+
+test("undivided slices last until their work is done, until the last simulation ends", () => {
+  function* slow(): Steps<string> {
+    for (let step = 0; step < 3; step++) {
+      const until = performance.now() + 5;
+      while (performance.now() < until);
+      yield;
+    }
+    return "done";
+  }
+  const divide = [undividedSlices(), undividedSlices()];
+
+  assert.equal(soonOrInSlices(slow()), "done");
+  const slice = new Slice();
+  atOnce(slow());
+  assert.equal(slice.isOver, false);
+
+  divide[0]?.();
+  divide[0]?.();
+  assert.equal(soonOrInSlices(slow()), "done");
+  divide[1]?.();
+  assert.ok(soonOrInSlices(slow()) instanceof Promise);
 });

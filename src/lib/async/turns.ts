@@ -26,7 +26,7 @@ export async function inTurns<R>(steps: Steps<R>, pause: () => Promise<void> = n
 /** Runs as many steps as fit into a turn, then pauses. For many short steps. */
 export async function inSlices<R>(steps: Steps<R>): Promise<R> {
   for (;;) {
-    const until = realFineNow() + turnMs;
+    const until = endOfSlice();
     do {
       const { done, value } = steps.next();
       if (done) return value;
@@ -37,7 +37,7 @@ export async function inSlices<R>(steps: Steps<R>): Promise<R> {
 
 /** Runs the steps at once if they fit into a turn; otherwise the rest is run in slices. */
 export function soonOrInSlices<R>(steps: Steps<R>): R | Promise<R> {
-  const until = realFineNow() + turnMs;
+  const until = endOfSlice();
   do {
     const { done, value } = steps.next();
     if (done) return value;
@@ -48,9 +48,25 @@ export function soonOrInSlices<R>(steps: Steps<R>): R | Promise<R> {
 /** How long one turn may take before the event loop continues. */
 const turnMs = 4;
 
+const endOfSlice = (): number => (undivided > 0 ? Infinity : realFineNow() + turnMs);
+let undivided = 0;
+
+/**
+ * Slices last until their work is done, until the returned function is called. For simulations that must do the same on
+ * every machine: what happens between two slices would depend on how fast it is.
+ */
+export function undividedSlices(): () => void {
+  let isOver = false;
+  undivided++;
+  return () => {
+    if (!isOver) undivided--;
+    isOver = true;
+  };
+}
+
 /** Tells work with steps of very different lengths when it has taken long enough. */
 export class Slice {
-  #until = realFineNow() + turnMs;
+  #until = endOfSlice();
 
   get isOver(): boolean {
     return realFineNow() >= this.#until;
@@ -59,7 +75,7 @@ export class Slice {
   /** Lets other work run; then a new slice begins. */
   async rest(): Promise<void> {
     await nextTurn();
-    this.#until = realFineNow() + turnMs;
+    this.#until = endOfSlice();
   }
 }
 
@@ -86,7 +102,7 @@ export class Turns {
   #run(): void {
     this.#isScheduled = false;
     const steps = this.#waiting;
-    const until = realFineNow() + turnMs;
+    const until = endOfSlice();
     this.#waiting = [];
     let done = 0;
     do steps[done++]?.();

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "#lib/async/clock.ts";
-import { nextTurn } from "#lib/async/turns.ts";
+import { nextTurn, undividedSlices } from "#lib/async/turns.ts";
 import type { Cause } from "#runtime/run-reconciler.ts";
 import type { WorkQueue } from "#runtime/work-queue.ts";
 import type { Store, StoreEvent } from "#store/store.ts";
@@ -21,15 +21,18 @@ export interface Pace {
   readonly clock: VirtualClock;
   readonly stepMs: number;
   readonly quietMs: number;
+  /** Lets long work rest after each slice of real time again, as it does outside of simulations. */
+  divideSlices(): void;
 }
 
 export const defaultLimitMs = 3_600_000;
 
 /** Longer than the longest pause of any component that has not reached its goal yet. */
-export const virtualPace = (startMs: number | undefined): Pace => ({
+const virtualPace = (startMs: number | undefined): Pace => ({
   clock: createVirtualClock(startMs),
   stepMs: 1000,
   quietMs: 15_000,
+  divideSlices: undividedSlices(),
 });
 
 /** Real time, with the verbs of a virtual clock: to advance it is to wait. */
@@ -46,7 +49,25 @@ const realClock: VirtualClock = {
     }
   },
 };
-export const realPace: Pace = { clock: realClock, stepMs: 20, quietMs: 500 };
+const realPace: Pace = { clock: realClock, stepMs: 20, quietMs: 500, divideSlices: () => {} };
+
+interface PaceOptions {
+  readonly clock?: "virtual" | "system";
+  readonly startMs?: number;
+  readonly from?: { readonly nowMs: number };
+}
+export const paceOf = ({ clock, from, startMs }: PaceOptions): Pace =>
+  clock === "system" ? realPace : virtualPace(from?.nowMs ?? startMs);
+
+/** Starts something that ends the pace when it ends. */
+export async function atPace<T>(pace: Pace, start: (pace: Pace) => Promise<T>): Promise<T> {
+  try {
+    return await start(pace);
+  } catch (error) {
+    pace.divideSlices();
+    throw error;
+  }
+}
 
 export interface Settling extends Pace {
   readonly store: Store;
