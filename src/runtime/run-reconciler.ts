@@ -145,10 +145,10 @@ async function resync<T extends ApiObject>(
 }
 
 /**
- * How long to wait for the informers before continuing with their state. Long, because continuing may repeat work; not
- * for ever, because they may never show what was written.
+ * How long to wait for the informers before continuing with their state. Longer than a watch is ever behind, because
+ * continuing repeats work: there are too many pods for a while. Not for ever, because they may never show what was written.
  */
-const staleTimeoutMs = 300_000;
+const staleTimeoutMs = 30 * 60_000;
 
 const causeLifeMs = 10 * 60_000;
 

@@ -56,6 +56,39 @@ const evictAll = async (at: Place) => {
   }
 };
 
+/** An autoscaler under one load after the other. Faults may mislead it for a while, but not for good and not past its bounds. */
+const autoscaled = (what: string, { loads, size }: { loads: readonly number[]; size: number }): Ordeal => ({
+  name: `an autoscaled Deployment ${what}`,
+  controllers: ["horizontal-pod-autoscaler-controller"],
+  rounds: [
+    async (at) => {
+      await web(at);
+      const target = { type: "Utilization", averageUtilization: 50 };
+      await at.create(HorizontalPodAutoscaler, {
+        metadata: at.ref("web"),
+        spec: {
+          scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+          maxReplicas: 8,
+          metrics: [{ type: "Resource", resource: { name: "cpu", target } }],
+        },
+      });
+    },
+    ...loads.map((millis) => async (at: Place) => at.load(millis)),
+  ],
+  watch: (at) =>
+    at.follow(Deployment, ({ spec }) => {
+      if (spec.replicas > 8) at.fault(`${spec.replicas} replicas`);
+    }),
+  async ends(at) {
+    const { spec } = await at.cluster.client.get(Deployment, at.ref("web"));
+    const { status } = await at.cluster.client.get(HorizontalPodAutoscaler, at.ref("web"));
+    return [
+      [spec.replicas, status.currentReplicas, status.desiredReplicas],
+      [size, size, size],
+    ];
+  },
+});
+
 export const cluster: readonly Ordeal[] = [
   {
     name: "a namespace that is deleted takes everything along",
@@ -121,42 +154,8 @@ export const cluster: readonly Ordeal[] = [
       return [status.used, { configmaps: "4", pods: "0" }];
     },
   },
-  {
-    name: "an autoscaler reaches the right size",
-    controllers: ["horizontal-pod-autoscaler-controller"],
-    rounds: [
-      async (at) => {
-        at.load(290);
-        await web(at);
-        const target = { type: "Utilization", averageUtilization: 50 };
-        await at.create(HorizontalPodAutoscaler, {
-          metadata: at.ref("web"),
-          spec: {
-            scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
-            maxReplicas: 8,
-            metrics: [{ type: "Resource", resource: { name: "cpu", target } }],
-          },
-        });
-      },
-      async (at) => {
-        const { spec } = await at.cluster.client.get(Deployment, at.ref("web"));
-        if (spec.replicas !== 6) at.fault(`${spec.replicas} replicas under load`);
-        at.load(90);
-      },
-    ],
-    watch: (at) =>
-      at.follow(Deployment, ({ spec }) => {
-        if (spec.replicas > 8) at.fault(`${spec.replicas} replicas`);
-      }),
-    async ends(at) {
-      const { spec } = await at.cluster.client.get(Deployment, at.ref("web"));
-      const { status } = await at.cluster.client.get(HorizontalPodAutoscaler, at.ref("web"));
-      return [
-        [spec.replicas, status.currentReplicas, status.desiredReplicas],
-        [2, 2, 2],
-      ];
-    },
-  },
+  autoscaled("grows with its load", { loads: [90, 290], size: 6 }),
+  autoscaled("shrinks with its load", { loads: [290, 90], size: 2 }),
   {
     name: "a budget keeps enough pods while all are evicted, and counts them",
     controllers: ["disruption-controller"],
