@@ -179,6 +179,30 @@ test("when the queue is otherwise idle, pods that a change woke skip their backo
   take("r");
 });
 
+test("pods whose rejections wake each other do not keep the scheduler busy", async () => {
+  const { clock, queue, put, reject } = setup();
+  put("p");
+  reject("p", "NeedsNode");
+
+  let attempts = 0;
+  const tryOn = (): void => {
+    queue.changed(nodeCreated);
+    for (let next = queue.tryNext(); next && attempts < 100; next = queue.tryNext()) {
+      attempts++;
+      queue.rejected(next, new Set(["NeedsNode"]));
+      queue.changed(nodeCreated);
+    }
+  };
+  tryOn();
+  assert.equal(attempts, 1);
+  await clock.advance(99);
+  tryOn();
+  assert.equal(attempts, 1);
+  await clock.advance(1);
+  tryOn();
+  assert.equal(attempts, 2);
+});
+
 test("pods that failed with an error always wait", () => {
   const { queue, put, take } = setup();
   put("p");

@@ -29,6 +29,8 @@ interface Entry extends QueuedPod {
   place: Place;
   /** When it may be tried again, while it backs off. */
   until: number;
+  /** When it was last tried before that. */
+  hurriedAt: number;
   /** Orders pods that were added at the same time. */
   order: number;
   /** The last attempt ended with an error, not with a rejection. */
@@ -236,6 +238,7 @@ export class SchedulingQueue {
       rejectedBy: new Set(),
       place: "active",
       until: 0,
+      hurriedAt: -Infinity,
       order: this.#order++,
       isError: false,
       missed: [],
@@ -277,8 +280,8 @@ export class SchedulingQueue {
     this.#unschedulable.delete(entry);
     this.#waitingForPods.delete(entry);
     if (this.#backoffEnd(entry) <= this.#clock.now()) return this.#activate(entry);
-    this.#backOff(entry);
     this.#canHurry = true;
+    this.#backOff(entry);
     this.#wake?.();
   }
 
@@ -297,8 +300,15 @@ export class SchedulingQueue {
 
   /** When the queue is otherwise idle, the first pod that backs off need not wait, unless it failed with an error. */
   #hurried(): Entry | undefined {
-    const first = this.#canHurry ? this.#peek(this.#backoff, "backoff") : undefined;
-    return first && !first.isError ? this.#take(this.#backoff, "backoff") : undefined;
+    const first = this.#peek(this.#backoff, "backoff");
+    const now = this.#clock.now();
+    if (!first || this.#hurriesAt(first) > now) return undefined;
+    first.hurriedAt = now;
+    return this.#take(this.#backoff, "backoff");
+  }
+
+  #hurriesAt({ isError, hurriedAt }: Entry): number {
+    return this.#canHurry && !isError ? hurriedAt + hurryMs : Infinity;
   }
 
   #take(heap: Heap<Entry>, place: Place): Entry | undefined {
@@ -317,8 +327,11 @@ export class SchedulingQueue {
   #armTimer(): void {
     this.#stopTimer?.();
     const first = this.#peek(this.#backoff, "backoff");
+    if (!first) return;
     const now = this.#clock.now();
-    this.#stopTimer = first && this.#clock.after(Math.max(first.until - now, 0), () => this.#flushBackoff());
+    const hurriesAt = this.#hurriesAt(first);
+    const at = hurriesAt > now ? Math.min(first.until, hurriesAt) : first.until;
+    this.#stopTimer = this.#clock.after(Math.max(at - now, 0), () => this.#flushBackoff());
   }
 
   #flushBackoff(): void {
@@ -330,6 +343,7 @@ export class SchedulingQueue {
       this.#activate(first);
     }
     this.#armTimer();
+    this.#wake?.();
   }
 
   #sweep(): void {
@@ -339,6 +353,9 @@ export class SchedulingQueue {
     if (this.#unschedulable.size > 0) this.#stopSweep = this.#clock.after(sweepMs, () => this.#sweep());
   }
 }
+
+/** A pod hurries once in this time. Pods that wake each other, such as a group that does not fit, would never stop. */
+const hurryMs = 100;
 
 const everyPod = (_: QueuedPod): boolean => true;
 
