@@ -152,7 +152,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
 
 /** A response that is available is sent in the same turn. */
 function serveIn(deps: ServerDeps, run: Next, context: Context): Served | Promise<Served> {
-  const end = (): void => context.seats?.finish();
+  const end = (served?: Served): void => context.seats?.finish(served && bytesOf(served.wire));
   let serving: Served | Promise<Served>;
   try {
     const answer = run(context);
@@ -162,9 +162,25 @@ function serveIn(deps: ServerDeps, run: Next, context: Context): Served | Promis
     end();
     throw error;
   }
-  if (serving instanceof Promise) return serving.finally(end);
-  end();
-  return serving;
+  if (!(serving instanceof Promise)) {
+    end(serving);
+    return serving;
+  }
+  const failed = (error: unknown): never => {
+    end();
+    throw error;
+  };
+  return serving.then((served) => {
+    end(served);
+    return served;
+  }, failed);
+}
+
+function bytesOf(wire: Wire): number {
+  if (wire.type !== "body") return 0;
+  let sum = 0;
+  for (const { length } of wire.chunks) sum += length;
+  return sum;
 }
 
 function respond(deps: ServerDeps, context: Context, answer: Answer): Served | Promise<Served> {

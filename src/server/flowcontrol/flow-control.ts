@@ -32,7 +32,7 @@ interface Flow {
 }
 
 /** How much of a turn of the event loop all levels together may take for requests that never pause. */
-const turnMs = 20;
+const turnMs = 8;
 const minTurnMs = 1;
 
 /** Decides which requests are served now, which wait, and which are refused: by FlowSchemas and priority levels. */

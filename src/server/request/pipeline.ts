@@ -77,8 +77,8 @@ export interface Context {
 }
 
 export interface Seats {
-  /** Gives them back. The second call does nothing. */
-  finish(): void;
+  /** Gives them back; the response has so many bytes. The second call does nothing. */
+  finish(bytes?: number): void;
 }
 
 /** Takes note of what a request contains. */

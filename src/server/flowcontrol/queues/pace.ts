@@ -1,19 +1,10 @@
-import { realSetImmediate } from "#lib/async/real-timers.ts";
+import { type Loop, nodeLoop } from "#lib/async/loop.ts";
 
 /** Something that has requests waiting for the next turn. */
 export interface Paced {
   /** Runs what may run now. */
   dispatch(): void;
 }
-
-/** Where the event loop can be followed; tests have their own. */
-export interface Loop {
-  /** Calls back in the next turn. */
-  afterTurn(callback: () => void): void;
-  /** Calls back in this turn, when all promises have settled that can. */
-  afterPromises(callback: () => void): void;
-}
-const nodeLoop: Loop = { afterTurn: realSetImmediate, afterPromises: process.nextTick };
 
 /**
  * Counts the turns of the event loop. All requests share one thread, so a seat alone does not bound how long the others

@@ -12,6 +12,9 @@ export type Response =
 /** A request that took several turns counts as this much of the turn in which it ends. */
 const spreadMs = 0.5;
 
+/** How much of a response is encrypted and sent in a millisecond: that happens in the same thread, after its request. */
+const sentBytesPerMs = 512 << 10;
+
 /** A ticket, which has its seats or waits for them, or the reason why not. */
 export type Started = Ticket | Rejection;
 
@@ -106,8 +109,8 @@ export class QueueSet implements Paced {
     this.#noteDemand();
   }
 
-  /** The request is done. Seats that its events still need are given back later. */
-  finish(ticket: Ticket): void {
+  /** The request is done, and its response has so many bytes. Seats that its events still need are given back later. */
+  finish(ticket: Ticket, bytes = 0): void {
     if (ticket.isOver) return;
     ticket.isOver = true;
     const now = this.#pace.now();
@@ -115,7 +118,7 @@ export class QueueSet implements Paced {
     const { queue, asking } = ticket;
     const tookMs = now - ticket.startedMs;
     this.onFinish?.(ticket, now);
-    this.#charge(ticket, tookMs);
+    this.#charge(ticket, tookMs, bytes / sentBytesPerMs);
     this.executing--;
     asking.tally.executing--;
     if (queue) {
@@ -288,14 +291,14 @@ export class QueueSet implements Paced {
     return this.#turn !== this.#pace.turn || this.#usedMs < this.#budgetMs;
   }
 
-  #charge(ticket: Ticket, tookMs: number): void {
+  #charge(ticket: Ticket, tookMs: number, sendMs: number): void {
     if (ticket.startedTurn < 0) return;
     const { turn } = this.#pace;
     if (this.#turn !== turn) {
       this.#turn = turn;
       this.#usedMs = 0;
     }
-    this.#usedMs += ticket.startedTurn === turn ? tookMs : Math.min(tookMs, spreadMs);
+    this.#usedMs += sendMs + (ticket.startedTurn === turn ? tookMs : Math.min(tookMs, spreadMs));
   }
 
   /** Lets virtual time pass as it did since the last change. */

@@ -68,7 +68,7 @@ export const expectedMs = 3;
 /** A request that waits for its seats or has them. */
 export class Ticket {
   /** Where its seats are. */
-  readonly set: { finish(ticket: Ticket): void };
+  readonly set: { finish(ticket: Ticket, bytes: number): void };
   readonly asking: Asking;
   readonly queue: Queue | undefined;
   readonly arrivedMs: number;
@@ -100,8 +100,8 @@ export class Ticket {
     this.totalWork = seats * expectedMs + finalSeats * finalMs;
   }
 
-  finish(): void {
-    this.set.finish(this);
+  finish(bytes = 0): void {
+    this.set.finish(this, bytes);
   }
 
   /** The same work on fewer seats takes longer. */
