@@ -1,6 +1,8 @@
 /** The clients of the fairness bench, in a process of their own: each lists, reads the whole answer, and lists again. */
 import { once } from "node:events";
 import http2 from "node:http2";
+import net from "node:net";
+import tls from "node:tls";
 
 export interface FloodOptions {
   readonly url: string;
@@ -12,6 +14,8 @@ export interface FloodOptions {
   readonly strangers: number;
   /** How many of them share a connection. */
   readonly perConnection: number;
+  /** Clients that begin a TLS handshake, hang up, and begin the next. */
+  readonly knockers: number;
 }
 
 export interface FloodState {
@@ -43,8 +47,37 @@ function ask(session: http2.ClientHttp2Session, headers: http2.OutgoingHttpHeade
   });
 }
 
+/** Begins handshakes and does not finish them, which is cheap here: the server still has to sign its answer. */
+async function knock({ hostname: host, port }: URL, hello: Uint8Array): Promise<void> {
+  for (;;) {
+    const socket = net.connect({ host, port: Number(port) });
+    socket.write(hello);
+    const name = await new Promise<string>((resolve) => {
+      socket.once("data", () => resolve("half handshakes"));
+      socket.once("error", () => resolve("refused handshakes"));
+      socket.once("close", () => resolve("refused handshakes"));
+    });
+    socket.destroy();
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+}
+
+/** What a client says first: recorded once, and sent many times. */
+async function firstWords(): Promise<Uint8Array> {
+  const server = net.createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = tls.connect({ host: "127.0.0.1", port: (server.address() as net.AddressInfo).port });
+  client.on("error", () => {});
+  const [socket] = (await once(server, "connection")) as [net.Socket];
+  const [hello] = (await once(socket, "data")) as [Uint8Array];
+  socket.on("error", () => {});
+  client.destroy();
+  server.close();
+  return hello;
+}
+
 /** One after the other, so that no handshake takes too long. */
-async function flood({ url, ca, path, tokens, strangers, perConnection }: FloodOptions): Promise<void> {
+async function flood({ url, ca, path, tokens, strangers, perConnection, knockers }: FloodOptions): Promise<void> {
   const clients = [...tokens, ...new Array<undefined>(strangers)];
   for (let at = 0; at < clients.length; at += perConnection) {
     const session = http2.connect(url, { ca, settings: { initialWindowSize: 1 << 20 } });
@@ -53,6 +86,8 @@ async function flood({ url, ca, path, tokens, strangers, perConnection }: FloodO
     await once(session, "connect");
     for (const token of clients.slice(at, at + perConnection)) void hammer(session, path, token);
   }
+  const hello = await firstWords();
+  for (let n = 0; n < knockers; n++) void knock(new URL(url), hello);
   isConnected = true;
 }
 

@@ -6,6 +6,8 @@ import { type Limits } from "./limits.ts";
 /** What one user, the accounts of one namespace, or one address without a user currently holds of the server. */
 export interface Caller {
   readonly isKnown: boolean;
+  /** A node, an administrator, or a part of the control plane. */
+  readonly isComponent: boolean;
   connections: number;
   requests: number;
   watches: number;
@@ -34,6 +36,11 @@ export function ownerOf(userName: string): string {
   if (!userName.startsWith(accountPrefix)) return userName;
   return userName.slice(0, userName.indexOf(":", accountPrefix.length) + 1) || userName;
 }
+
+/** Only an administrator gives out such names and groups. */
+const isComponent = ({ name, groups }: UserInfo): boolean =>
+  groups.includes("system:masters") ||
+  (name.startsWith("system:") && !name.startsWith(accountPrefix) && name !== anonymousUser.name);
 
 /** Something that waits until there is room; asked again whenever one of those it waits for gives some back. */
 export interface Wait {
@@ -72,7 +79,7 @@ export class Callers {
     const [map, key] = isKnown ? [this.#users, ownerOf(user.name)] : [this.#addresses, address];
     let caller = map.get(key);
     if (!caller) {
-      caller = { isKnown, ...nothing };
+      caller = { isKnown, isComponent: isComponent(user), ...nothing };
       map.set(key, caller);
     }
     return caller;

@@ -34,10 +34,14 @@ const serving = createCertificate(authority, {
 });
 const jane: UserInfo = { name: "jane", groups: [] };
 
-const users: Readonly<Record<string, UserInfo>> = { "/nobody": anonymousUser, "/joe": { name: "joe", groups: [] } };
+const users: Readonly<Record<string, UserInfo>> = {
+  "/nobody": anonymousUser,
+  "/work": anonymousUser,
+  "/joe": { name: "joe", groups: [] },
+};
 
 /**
- * Replaces the server: `/nobody` is anonymous, `/joe` another user, `/refused` is refused on its headers, `/watch`
+ * Replaces the server: `/nobody` and the long `/work` are anonymous, `/joe` is another user, `/refused` is refused on its headers, `/watch`
  * never ends, `/feed` is a watch of two events of 1 MiB, and `/peer` says whether a certificate was presented.
  */
 async function answer(request: WireRequest, made: string[]): Promise<Served> {
@@ -50,6 +54,7 @@ async function answer(request: WireRequest, made: string[]): Promise<Served> {
   });
   try {
     if (path === "/refused") return say(403, "no");
+    if (path === "/work") for (const endMs = performance.now() + 1; performance.now() < endMs; );
     if (path === "/peer") return say(200, request.peer.certificate ? "certificate" : "no certificate");
     await request.admit(users[path] ?? jane, { passesOn: false });
     if (path === "/watch") request.countWatch();
@@ -299,6 +304,20 @@ async function greet(server: Awaited<ReturnType<typeof open>>): Promise<Said> {
   session.destroy();
   return said;
 }
+
+test("a user is served before most of a flood of strangers that came first", async () => {
+  await using server = await open();
+  const user = await server.session();
+  await get(user, "/jane");
+  const strangers = await Promise.all(Array.from({ length: 5 }, () => server.session()));
+  const flood = strangers.flatMap((session) => Array.from({ length: 20 }, () => get(session, "/work")));
+  await flood[0];
+  await get(user, "/jane");
+  const before = server.made.lastIndexOf("/jane");
+  assert.ok(before < 50, `${before} of 100 strangers were served first`);
+  await Promise.all(flood);
+  for (const session of [user, ...strangers]) session.destroy();
+});
 
 test("with too many connections, one of the user with the most is cut", async () => {
   await using server = await open({ connections: 4 });

@@ -7,7 +7,7 @@ import { type TLSSocket } from "node:tls";
 import { type Peer } from "#api/exchange.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { http } from "#lib/net/node-http.ts";
-import { drained, ignore } from "#lib/net/sockets.ts";
+import { ignore } from "#lib/net/sockets.ts";
 import { mayUpgrade } from "#lib/net/upgrade.ts";
 import { type Log } from "#lib/process/log.ts";
 import { errorCode } from "#lib/text/error-code.ts";
@@ -15,7 +15,9 @@ import { type Served } from "../server.ts";
 import { Callers } from "./callers.ts";
 import { compressed } from "./compress.ts";
 import { type Connection, ServerConnections } from "./connections.ts";
+import { type Arrival, Intake } from "./intake.ts";
 import { defaultLimits, type Limits, strangerSettings } from "./limits.ts";
+import { headersOf, pump, sizeOf, writeChunks } from "./send.ts";
 import { WatchStream } from "./watch-stream.ts";
 import { type Entry, WireRequest } from "./wire-request.ts";
 
@@ -61,14 +63,16 @@ export async function listen(
   });
   const callers = new Callers(options.limits ?? defaultLimits);
   const connections = new ServerConnections({ callers, clock, log });
-  const edge: Edge = { serve, options, callers, connections, watches: new Set(), isClosing: false };
+  const intake = new Intake();
+  const edge: Edge = { serve, options, callers, connections, intake, watches: new Set(), isClosing: false };
   takeRequests(edge, server);
   // TCP is accepted here and not by the TLS server, so that connections count from the beginning.
-  const front = net.createServer({ noDelay: true }, (raw) => {
+  const front = net.createServer({ noDelay: true, pauseOnConnect: true }, (raw) => {
     raw.on("error", ignore);
     if (edge.isClosing) return void raw.destroy();
-    connections.accept(raw);
-    server.emit("connection", raw);
+    const { address } = connections.accept(raw);
+    const start = (): unknown => !raw.destroyed && server.emit("connection", raw);
+    intake.take({ rank: "stranger", owner: address, laterMs: handshakeMs, start });
   });
   await listening(front, options);
   front.on("error", (error) => log.warn("cannot accept a connection", { error: String(error) }));
@@ -81,6 +85,9 @@ export async function listen(
   };
 }
 
+/** What a TLS handshake costs about, after its connection was accepted. */
+const handshakeMs = 1;
+
 /** As Go's servers, AES with 128 bits before 256: it is as safe, and a long list costs a tenth less. */
 const quickest = "TLS_AES_128_GCM_SHA256";
 const ciphers = [quickest, ...constants.defaultCoreCipherList.split(":").filter((name) => name !== quickest)].join(":");
@@ -89,15 +96,13 @@ function takeRequests(edge: Edge, server: http2.Http2SecureServer): void {
   const take = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse): void => {
     // HTTP/2 requests are handled as streams below, without the compatibility layer.
     if (request.httpVersionMajor !== 1) return;
-    const handled = onRequest(edge, request as unknown as IncomingMessage, response as unknown as ServerResponse);
-    handled.catch((error: unknown) => giveUp(edge, request.socket, error));
+    onRequest(edge, request as unknown as IncomingMessage, response as unknown as ServerResponse);
   };
   server.on("request", take);
   server.on("checkContinue", take);
   server.removeAllListeners("stream");
   server.on("stream", (stream, headers, _flags, rawHeaders) => {
-    const handled = onStream(edge, stream as http2.ServerHttp2Stream, { headers, rawHeaders });
-    handled.catch((error: unknown) => giveUp(edge, stream, error));
+    onStream(edge, stream as http2.ServerHttp2Stream, { headers, rawHeaders });
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     onUpgrade(edge, { request, socket, head }).catch((error: unknown) => giveUp(edge, socket, error));
@@ -120,6 +125,7 @@ interface Edge {
   readonly options: ListenOptions;
   readonly callers: Callers;
   readonly connections: ServerConnections;
+  readonly intake: Intake;
   /** Open watches. */
   readonly watches: Set<WatchStream>;
   isClosing: boolean;
@@ -160,11 +166,11 @@ function onSession({ options, callers, connections }: Edge, session: http2.Serve
   entries.set(session, { connection, connections, callers, clock: options.clock });
 }
 
-async function onStream(
+function onStream(
   edge: Edge,
   stream: http2.ServerHttp2Stream,
   { headers, rawHeaders }: { readonly headers: http2.IncomingHttpHeaders; readonly rawHeaders: readonly string[] },
-): Promise<void> {
+): void {
   stream.on("error", ignore); // The peer has reset it, and `close` follows.
   const entry = stream.session && entries.get(stream.session);
   if (!entry || !edge.connections.openStream(entry.connection)) {
@@ -174,6 +180,19 @@ async function onStream(
   const request = new WireRequest(method, path, { joined: headers as WireRequest["headers"], raw: rawHeaders }, entry);
   stream.once("close", () => request.gone());
   if (!stream.endAfterHeaders && hasBody(method)) request.source = stream;
+  const start = (): void => {
+    if (!stream.destroyed) serveHttp2(edge, { stream, request }).catch((error) => giveUp(edge, stream, error));
+  };
+  edge.intake.take(arrivalOf(entry.connection, start));
+}
+
+const arrivalOf = (connection: Connection, start: () => void): Arrival => {
+  const { caller } = connection;
+  const rank = !caller ? "stranger" : caller.isComponent ? "component" : "user";
+  return { rank, owner: caller ?? connection, start };
+};
+
+async function serveHttp2(edge: Edge, { stream, request }: Exchange2): Promise<void> {
   const served = await edge.serve(request);
   request.served();
   // The rest of the body is not read, and a stream that the client leaves half open is not kept.
@@ -219,45 +238,11 @@ async function respondHttp2(edge: Edge, { stream, request }: Exchange2, served: 
 
 const watchDeps = ({ options, watches }: Edge) => ({ clock: options.clock, watches });
 
-const nothing = new Uint8Array();
-const sizeOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, { length }) => sum + length, 0);
-
-function writeChunks(stream: NodeJS.WritableStream, chunks: readonly Uint8Array[]): void {
-  const last = chunks.length - 1;
-  for (let i = 0; i < last; i++) stream.write(chunks[i] ?? nothing);
-  stream.end(chunks[last] ?? nothing);
-}
-
-function headersOf({ wire, headers, warnings }: Served, encoding?: string): http2.OutgoingHttpHeaders {
-  const result: http2.OutgoingHttpHeaders = {
-    ":status": wire.type === "watch" || wire.type === "upgrade" ? 200 : wire.status,
-    "content-type": wire.type === "upgrade" ? "" : wire.contentType,
-    "cache-control": "no-cache, private",
-    ...headers,
-  };
-  if (encoding) Object.assign(result, { "content-encoding": encoding, vary: "Accept-Encoding" });
-  if (wire.type !== "watch" && wire.type !== "upgrade" && wire.headers) Object.assign(result, wire.headers);
-  if (warnings.length > 0) Object.assign(result, { warning: warnings });
-  return result;
-}
-
-async function pump(body: AsyncIterable<Uint8Array>, stream: http2.ServerHttp2Stream | ServerResponse): Promise<void> {
-  try {
-    for await (const chunk of body) {
-      if (stream.destroyed) return;
-      if (!stream.write(chunk)) await drained(stream);
-    }
-    stream.end();
-  } catch (error) {
-    stream.destroy(error instanceof Error ? error : undefined);
-  }
-}
-
 /** Nobody pipelines many requests, except to fill the memory. */
 const maxPipelined = 16;
 const maxDroppedBytes = 256 << 10;
 
-async function onRequest(edge: Edge, message: IncomingMessage, response: ServerResponse): Promise<void> {
+function onRequest(edge: Edge, message: IncomingMessage, response: ServerResponse): void {
   const { socket } = message;
   const entry = entries.get(socket);
   if (!entry || entry.connection.streams >= maxPipelined || !edge.connections.openStream(entry.connection)) {
@@ -272,19 +257,30 @@ async function onRequest(edge: Edge, message: IncomingMessage, response: ServerR
   };
   response.once("close", end);
   response.on("error", ignore);
+  if (hasBody(request.method)) request.source = message;
+  const start = (): void => {
+    // When the connection ends, Node closes only the current response, not those queued behind it.
+    if (socket.destroyed) return end();
+    serveHttp1(edge, { message, response, request }).catch((error) => giveUp(edge, socket, error));
+  };
+  const take = (): void => edge.intake.take(arrivalOf(entry.connection, start));
   // One after the other: a response is not made before the previous one is sent.
   const ahead = lastAnswers.get(entry.connection);
   lastAnswers.set(entry.connection, closed.promise);
-  if (entry.connection.streams > 1) await ahead;
-  // When the connection ends, Node closes only the current response, not those queued behind it.
-  if (socket.destroyed) return end();
-  if (hasBody(request.method)) request.source = message;
+  if (ahead && entry.connection.streams > 1) void ahead.then(take);
+  else take();
+}
+const lastAnswers = new WeakMap<Connection, Promise<void>>();
+
+async function serveHttp1(
+  edge: Edge,
+  { message, response, request }: Exchange1 & { readonly message: IncomingMessage },
+): Promise<void> {
   const served = await edge.serve(request);
   request.served();
   if (!message.complete) leaveBody(message, response);
   await respondHttp1(edge, { response, request }, served);
 }
-const lastAnswers = new WeakMap<Connection, Promise<void>>();
 
 /** A little of the rest of a refused body is read and dropped, like Go does, to keep the connection. */
 function leaveBody(message: IncomingMessage, response: ServerResponse): void {
