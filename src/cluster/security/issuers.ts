@@ -12,6 +12,7 @@ import {
   authenticationConfig,
   type JwtAuthenticator,
 } from "#server/authenticate/oidc/authentication-config.ts";
+import { createClaimSources } from "#server/authenticate/oidc/claim-sources.ts";
 import { createIssuerKeys } from "#server/authenticate/oidc/issuer-keys.ts";
 import { type OidcIssuer, oidcTokens, signingAlgorithms } from "#server/authenticate/oidc/oidc.ts";
 import { ConfigFileError, parseConfig, readConfigFile } from "#server/config/config-file.ts";
@@ -91,7 +92,9 @@ function anonymousOf({ enabled = false, conditions }: NonNullable<Authentication
 function createIssuers(deps: IssuersDeps, configs: readonly JwtAuthenticator[]) {
   const open = (config: JwtAuthenticator): OidcIssuer => {
     const { url = "", discoveryURL: discoveryUrl, certificateAuthority } = config.issuer;
-    return { config, keys: createIssuerKeys({ ...deps, url, discoveryUrl, certificateAuthority }) };
+    const options = { ...deps, url, discoveryUrl, certificateAuthority };
+    const keys = createIssuerKeys(options);
+    return { config, keys, sources: createClaimSources(keys, options) };
   };
   let current = configs.map(open);
   const changes = new Nudge();

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { createCredentials } from "#client/kubeconfig/credentials.ts";
 import { createTransport } from "#client/transport/transport.ts";
-import { exchangeBounded } from "#client/webhook/bounded-exchange.ts";
+import { type ExchangeLimits, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { isObject } from "#lib/data/json-object.ts";
@@ -105,25 +105,31 @@ function readKey(jwk: unknown): IssuerKey[] {
   }
 }
 
-async function fetchJson(
+async function fetchJson(address: string, options: IssuerKeysOptions): Promise<Record<string, unknown>> {
+  const value: unknown = JSON.parse(await fetchText(address, { ...options, ...limits, headers: acceptJson }));
+  if (isObject(value)) return value;
+  throw new Error(`${address} is not a JSON object`);
+}
+const acceptJson = { accept: "application/json" };
+
+export interface FetchOptions extends Pick<IssuerKeysOptions, "clock" | "certificateAuthority">, ExchangeLimits {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A document at an https URL. Redirects are not followed: only the issuer says where something is. */
+export async function fetchText(
   address: string,
-  { clock, certificateAuthority }: IssuerKeysOptions,
-): Promise<Record<string, unknown>> {
+  { clock, certificateAuthority, headers, timeoutMs, maxBytes }: FetchOptions,
+): Promise<string> {
   const { origin, pathname, search } = new URL(address);
   const config = { server: origin, tls: certificateAuthority ? { ca: certificateAuthority } : {} };
   const transport = createTransport(config, createCredentials(config, { clock }), clock);
   try {
-    const request = {
-      method: "GET",
-      path: pathname + search,
-      headers: { accept: "application/json" },
-      body: undefined,
-    };
-    const { status, body } = await exchangeBounded(transport, request, { ...limits, clock, signal: neverAborted });
+    const request = { method: "GET", path: pathname + search, headers, body: undefined };
+    const bounds = { timeoutMs, maxBytes, clock, signal: neverAborted };
+    const { status, body } = await exchangeBounded(transport, request, bounds);
     if (status !== 200) throw new Error(`${address} answered with status ${status}`);
-    const value: unknown = JSON.parse(Buffer.from(body).toString());
-    if (isObject(value)) return value;
-    throw new Error(`${address} is not a JSON object`);
+    return Buffer.from(body).toString();
   } finally {
     transport.close();
   }

@@ -8,12 +8,15 @@ import { type JwtPart, type ParsedJwt, parseJwt } from "#lib/crypto/jwt.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type TokenAuthenticator, type TokenIdentity } from "../bearer.ts";
 import { hasExpressions, type JwtAuthenticator } from "./authentication-config.ts";
+import type { ClaimSources } from "./distributed-claims.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { ClaimError, checkClaims, expiryMs, issuerOf, mapClaims } from "./map-claims.ts";
 
 export interface OidcIssuer {
   readonly config: JwtAuthenticator;
   readonly keys: IssuerKeys;
+  /** For tokens that refer to others for the groups. */
+  readonly sources?: ClaimSources;
 }
 
 export interface OidcDeps {
@@ -60,13 +63,37 @@ interface Verification {
   readonly now: number;
 }
 
-async function verifyToken({ config, keys }: OidcIssuer, verification: Verification): Promise<Remembered<UserInfo>> {
+async function verifyToken(issuer: OidcIssuer, verification: Verification): Promise<Remembered<UserInfo>> {
+  const { config, keys } = issuer;
   const { token, now } = verification;
-  const claims = await signedClaims(keys, verification);
-  checkClaims(claims, config, now);
+  const signed = await signedClaims(keys, verification);
+  checkClaims(signed, config, now);
+  const { claims, untilMs } = await withGroups(issuer, signed, verification);
   const user = hasExpressions(config) ? await mapByExpressions(claims, config) : mapClaims(claims, config);
-  const chars = token.length + (hasExpressions(config) ? JSON.stringify(user).length : 0);
-  return { answer: user, ttlMs: Math.min(rememberedMs, expiryMs(claims) - now), chars };
+  const isCopied = hasExpressions(config) || claims !== signed;
+  const chars = token.length + (isCopied ? JSON.stringify(user).length : 0);
+  return { answer: user, ttlMs: Math.min(rememberedMs, Math.min(expiryMs(claims), untilMs) - now), chars };
+}
+
+/** The claims with groups that another server knows, if the token says so. */
+async function withGroups(
+  { config, sources }: OidcIssuer,
+  claims: JwtPart,
+  { algorithms, now }: Verification,
+): Promise<{ readonly claims: JwtPart; readonly untilMs: number }> {
+  if (!sources || claims._claim_names === undefined) return { claims, untilMs: Number.POSITIVE_INFINITY };
+  const { expandGroups, maxSourceChars } = await import("./distributed-claims.ts");
+  const verify = async (keys: IssuerKeys, token: string): Promise<JwtPart> => {
+    const jwt = parseJwt(token, maxSourceChars);
+    if (!jwt) throw new Error("a claim source did not answer with a token");
+    return await signedClaims(keys, { token, jwt, algorithms, now });
+  };
+  try {
+    return await expandGroups({ claims, config, sources, now, verify });
+  } catch (error) {
+    if (error instanceof QueueFullError) throw error;
+    throw new ClaimError(`oidc: could not expand distributed claims: ${messageOf(error)}`);
+  }
 }
 
 async function mapByExpressions(claims: JwtPart, config: JwtAuthenticator): Promise<UserInfo> {
