@@ -58,6 +58,13 @@ export class Metrics {
     };
   }
 
+  /** Histograms that are kept elsewhere, and read at every scrape. */
+  readHistograms(name: string, help: string, { labels, buckets, values }: ReadHistograms): void {
+    const family = this.#family(name, help, { type: "histogram", labels });
+    family.buckets = buckets;
+    family.readHistograms = values;
+  }
+
   render(): string {
     return [...this.#families.values()].map(renderFamily).join("");
   }
@@ -74,6 +81,7 @@ export class Metrics {
       histograms: new Map(),
       buckets: [],
       read: undefined,
+      readHistograms: undefined,
     };
     this.#families.set(name, family);
     return family;
@@ -90,7 +98,8 @@ export interface Histogram {
   /** The same for fixed labels, which are then looked up only once. */
   of(labels: readonly string[]): (value: number) => void;
 }
-interface Counts {
+/** The buckets do not contain each other. */
+export interface Counts {
   readonly buckets: Float64Array;
   sum: number;
   count: number;
@@ -102,6 +111,12 @@ export interface ReadFamily {
   values(): Iterable<readonly [labels: readonly string[], value: number]>;
 }
 
+export interface ReadHistograms {
+  readonly labels: readonly string[];
+  readonly buckets: readonly number[];
+  values(): Iterable<readonly [labels: readonly string[], counts: Counts]>;
+}
+
 interface Family {
   readonly name: string;
   readonly help: string;
@@ -111,6 +126,7 @@ interface Family {
   readonly histograms: Map<string, Counts>;
   buckets: readonly number[];
   read: ReadFamily["values"] | undefined;
+  readHistograms: ReadHistograms["values"] | undefined;
 }
 
 const separator = "\u0000";
@@ -131,16 +147,22 @@ function renderFamily(family: Family): string {
   for (const [values, value] of family.read?.() ?? [])
     lines.push(`${name}${labelText(labels, keyOf(values))} ${value}`);
   for (const [key, value] of family.values) lines.push(`${name}${labelText(labels, key)} ${value}`);
-  for (const [key, { buckets, sum, count }] of family.histograms) {
-    let total = 0;
-    family.buckets.forEach((limit, at) => {
-      total += buckets[at] ?? 0;
-      lines.push(`${name}_bucket${labelText(labels, key, `le="${limit}"`)} ${total}`);
-    });
-    lines.push(`${name}_bucket${labelText(labels, key, 'le="+Inf"')} ${count}`);
-    lines.push(`${name}_sum${labelText(labels, key)} ${sum}`, `${name}_count${labelText(labels, key)} ${count}`);
-  }
+  for (const [values, counts] of family.readHistograms?.() ?? [])
+    lines.push(...histogramLines(family, keyOf(values), counts));
+  for (const [key, counts] of family.histograms) lines.push(...histogramLines(family, key, counts));
   return `${lines.join("\n")}\n`;
+}
+
+function histogramLines({ name, labels, buckets: limits }: Family, key: string, counts: Counts): string[] {
+  const { buckets, sum, count } = counts;
+  let total = 0;
+  const lines = limits.map((limit, at) => {
+    total += buckets[at] ?? 0;
+    return `${name}_bucket${labelText(labels, key, `le="${limit}"`)} ${total}`;
+  });
+  lines.push(`${name}_bucket${labelText(labels, key, 'le="+Inf"')} ${count}`);
+  lines.push(`${name}_sum${labelText(labels, key)} ${sum}`, `${name}_count${labelText(labels, key)} ${count}`);
+  return lines;
 }
 
 function labelText(labels: readonly string[], key: string, extra = ""): string {

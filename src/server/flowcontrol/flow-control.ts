@@ -11,6 +11,7 @@ import { isExempt, planBounds, planLimits } from "./limits/plan-limits.ts";
 import { createFlowMatcher, type FlowMatcher, inOrder } from "./match-flow.ts";
 import { Pace } from "./queues/pace.ts";
 import { type Tally, type Ticket } from "./queues/ticket.ts";
+import { KindTimes } from "./usage-times.ts";
 
 export interface FlowControlDeps {
   readonly clock: Clock;
@@ -38,6 +39,7 @@ const minTurnMs = 1;
 /** Decides which requests are served now, which wait, and which are refused: by FlowSchemas and priority levels. */
 export class FlowControl {
   readonly levels = new Map<string, Level>();
+  readonly kinds: KindTimes;
   fairFraction = 0;
   readonly #deps: FlowControlDeps;
   readonly #pace: Pace;
@@ -50,6 +52,7 @@ export class FlowControl {
     const { clock } = deps;
     this.#deps = deps;
     this.#pace = new Pace(() => clock.fine?.() ?? clock.now());
+    this.kinds = new KindTimes(this.#pace.now());
     this.configure([], []);
   }
 
@@ -98,7 +101,13 @@ export class FlowControl {
       const limit = plan?.seats.get(name) ?? level.set.limit;
       level.target = plan?.targets.get(name) ?? limit;
       level.set.configure(limit, Math.max(minTurnMs, (turnMs * limit) / total));
+      level.set.times.limit = limit || Math.max(1, Math.round(total / 10));
     }
+    const all = [...this.levels.values()];
+    this.kinds.limits = {
+      waiting: all.reduce((sum, { capacity }) => sum + capacity, 0),
+      executing: all.reduce((sum, { bounds }) => sum + bounds.nominal, 0),
+    };
   }
 
   /** Gives the request its seats, now or later. Throws 429 if it cannot have them. */
@@ -118,6 +127,7 @@ export class FlowControl {
 
   #newLevel(object: PriorityLevelConfiguration): Level {
     const level = new Level(object, { clock: this.#deps.clock, pace: this.#pace });
+    level.set.kinds = this.kinds;
     level.set.onFinish = (ticket, now) => this.#deps.metrics.finished(ticket, now);
     return level;
   }

@@ -1,7 +1,8 @@
-import { type Histogram, type Metrics, type ReadFamily } from "#lib/process/metrics.ts";
+import { type Histogram, type Metrics, type ReadFamily, type ReadHistograms } from "#lib/process/metrics.ts";
 import { type FlowControl } from "./flow-control.ts";
 import { type Level } from "./level.ts";
 import { type Tally, type Ticket } from "./queues/ticket.ts";
+import { kinds, phases, usageBuckets } from "./usage-times.ts";
 
 const prefix = "apiserver_flowcontrol_";
 const ofFlow = ["priority_level", "flow_schema"];
@@ -93,8 +94,56 @@ export class FlowMetrics {
       labels: [...ofFlow, "reason"],
       values: () => talliesOf(levels()).flatMap(rejections),
     });
+    this.#showTimes(control);
+    for (const isDiscounted of [false, true]) {
+      const name = isDiscounted ? "next_discounted_s_bounds" : "next_s_bounds";
+      const start = "Least and most, over queues, of the virtual start of the next request";
+      this.#read(name, isDiscounted ? `${start}, without the work in progress.` : `${start}.`, {
+        type: "gauge",
+        labels: ["priority_level", "bound"],
+        values: () => levels().flatMap((level) => startBounds(level, isDiscounted)),
+      });
+    }
     const fair = "Fraction of its target that each priority level gets within its bounds.";
     this.#metrics.gauge(`${prefix}seat_fair_frac`, fair, () => control.fairFraction);
+  }
+
+  /** Histograms with a sample for every nanosecond. */
+  #showTimes({ levels, kinds: { times } }: FlowControl): void {
+    const caughtUp = (): Level[] => {
+      for (const { set } of levels.values()) set.catchUp();
+      return [...levels.values()];
+    };
+    const show = (name: string, help: string, family: ReadHistograms): void =>
+      this.#metrics.readHistograms(prefix + name, help, family);
+    show("priority_level_seat_utilization", "Part of the seats that is in use, at every nanosecond.", {
+      labels: ["phase", "priority_level"],
+      buckets: usageBuckets.seats,
+      values: () => caughtUp().map(({ name, set }) => [["executing", name], set.times.seats.counts]),
+    });
+    show("priority_level_request_utilization", "Requests as a part of the limit of their phase, at every nanosecond.", {
+      labels: ["phase", "priority_level"],
+      buckets: usageBuckets.requests,
+      values: () =>
+        caughtUp().flatMap(({ name, set }) => phases.map((phase) => [[phase, name], set.times[phase].counts] as const)),
+    });
+    show("demand_seats", "Seats that the priority level could use as a part of those it has, at every nanosecond.", {
+      labels: ofLevel,
+      buckets: usageBuckets.demand,
+      values: () => caughtUp().map(({ name, set }) => [[name], set.times.demand.counts]),
+    });
+    show(
+      "read_vs_write_current_requests",
+      "Reads and writes as a part of the limit of their phase, at every nanosecond.",
+      {
+        labels: ["phase", "request_kind"],
+        buckets: usageBuckets.readVsWrite,
+        values: () => {
+          caughtUp();
+          return phases.flatMap((phase) => kinds.map((kind) => [[phase, kind], times[phase][kind].counts] as const));
+        },
+      },
+    );
   }
 
   #read(name: string, help: string, family: ReadFamily): void {
@@ -109,6 +158,12 @@ type FlowHistograms = Record<
 >;
 
 const talliesOf = (levels: readonly Level[]): Tally[] => levels.flatMap(({ tallies }) => [...tallies.values()]);
+
+function startBounds({ name, set }: Level, isDiscounted: boolean): [labels: string[], value: number][] {
+  const bounds = set.startBounds(isDiscounted);
+  if (!bounds) return [];
+  return bounds.map((value, at) => [[name, at === 0 ? "min" : "max"], value / 1000]);
+}
 
 const rejections = ({ level, schema, rejected }: Tally) =>
   Object.entries(rejected)

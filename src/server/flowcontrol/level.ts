@@ -31,7 +31,18 @@ export class Level {
     this.name = object.metadata.name;
     this.set = new QueueSet(clock, pace);
     this.#object = object;
-    this.set.response = responseOf(object);
+    this.#useResponse();
+  }
+
+  /** How many requests its queues hold. */
+  get capacity(): number {
+    const { response } = this.set;
+    return response.type === "Queue" ? response.queues * response.queueLength : 0;
+  }
+
+  #useResponse(): void {
+    this.set.response = responseOf(this.#object);
+    this.set.times.capacity = Math.max(1, this.capacity);
   }
 
   get object(): PriorityLevelConfiguration {
@@ -39,7 +50,7 @@ export class Level {
   }
   set object(object: PriorityLevelConfiguration) {
     this.#object = object;
-    this.set.response = responseOf(object);
+    this.#useResponse();
     this.#hands = new BoundedCache(rememberedHands);
     this.isQuiescing = false;
   }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createServer, type RequestListener } from "node:https";
+import type { RequestListener } from "node:http";
+import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
 import { test } from "node:test";
 import { systemClock } from "#lib/async/clock.ts";

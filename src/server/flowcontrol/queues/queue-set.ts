@@ -1,5 +1,6 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { Demand } from "../limits/demand.ts";
+import { type KindTimes, LevelTimes, type Phase } from "../usage-times.ts";
 import { type Pace, type Paced } from "./pace.ts";
 import { type Asking, expectedMs, Queue, type Rejection, Ticket } from "./ticket.ts";
 
@@ -28,6 +29,9 @@ export type Started = Ticket | Rejection;
  */
 export class QueueSet implements Paced {
   readonly demand: Demand;
+  readonly times = new LevelTimes();
+  /** Shared by all levels. */
+  kinds: KindTimes | undefined;
   response: Response = { type: "Reject" };
   /** Those with requests or seats, by index. */
   readonly queues = new Map<number, Queue>();
@@ -96,6 +100,14 @@ export class QueueSet implements Paced {
     return ticket;
   }
 
+  /** The earliest and the latest virtual start of the queues with requests; discounted by the work in progress. */
+  startBounds(isDiscounted: boolean): readonly [least: number, most: number] | undefined {
+    const starts = [...this.queues.values()]
+      .filter(({ oldest }) => oldest)
+      .map(({ nextStart, executing }) => nextStart - (isDiscounted ? workOf(executing) : 0));
+    return starts.length > 0 ? [Math.min(...starts), Math.max(...starts)] : undefined;
+  }
+
   /** Gives up waiting. */
   cancel(ticket: Ticket): void {
     const { queue } = ticket;
@@ -121,6 +133,7 @@ export class QueueSet implements Paced {
     this.#charge(ticket, tookMs, bytes / sentBytesPerMs);
     this.executing--;
     asking.tally.executing--;
+    this.#count("executing", ticket, -1);
     if (queue) {
       queue.executing.delete(ticket);
       queue.nextStart -= asking.work.seats * (expectedMs - tookMs);
@@ -189,6 +202,7 @@ export class QueueSet implements Paced {
     this.#seatsWaiting += ticket.seats;
     tally.waiting++;
     tally.seatsWaiting += ticket.seats;
+    this.#count("waiting", ticket, 1);
     bound(queue);
     this.#noteDemand();
   }
@@ -203,6 +217,7 @@ export class QueueSet implements Paced {
     this.#seatsWaiting -= ticket.seats;
     tally.waiting--;
     tally.seatsWaiting -= ticket.seats;
+    this.#count("waiting", ticket, -1);
     if (!queue.isActive) this.#activeQueues--;
   }
 
@@ -257,6 +272,7 @@ export class QueueSet implements Paced {
     this.seatsInUse += ticket.seats;
     this.dispatched++;
     tally.executing++;
+    this.#count("executing", ticket, 1);
     tally.seatsInUse += ticket.seats;
     tally.dispatched++;
     this.#noteDemand();
@@ -301,11 +317,25 @@ export class QueueSet implements Paced {
     this.#usedMs += sendMs + (ticket.startedTurn === turn ? tookMs : Math.min(tookMs, spreadMs));
   }
 
+  #count(phase: Phase, { asking }: Ticket, by: number): void {
+    const { verb } = asking.info;
+    const isRead = verb === "get" || verb === "list" || verb === "watch";
+    this.kinds?.add(phase, isRead ? "readOnly" : "mutating", by, this.#syncedMs);
+  }
+
+  /** Lets the times pass until now, for whoever reads them. */
+  catchUp(): void {
+    this.#sync(this.#pace.now());
+    this.kinds?.pass(this.#syncedMs);
+  }
+
   /** Lets virtual time pass as it did since the last change. */
   #sync(now: number): void {
     const ms = now - this.#syncedMs;
     this.#syncedMs = now;
-    if (ms <= 0 || this.#activeQueues === 0) return;
+    if (ms <= 0) return;
+    this.times.pass(ms, this);
+    if (this.#activeQueues === 0) return;
     const seats = Math.min(this.seatsInUse + this.#seatsWaiting, this.limit);
     this.virtual += (ms * seats) / this.#activeQueues;
   }
@@ -317,6 +347,12 @@ export class QueueSet implements Paced {
   #tidy(queue: Queue): void {
     if (!queue.isActive && queue.seatsInUse === 0) this.queues.delete(queue.index);
   }
+}
+
+function workOf(tickets: Iterable<Ticket>): number {
+  let sum = 0;
+  for (const { totalWork } of tickets) sum += totalWork;
+  return sum;
 }
 
 /** A queue that could not use its part gains nothing from it: no request starts before it arrived. */
