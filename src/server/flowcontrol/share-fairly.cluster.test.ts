@@ -224,22 +224,26 @@ test("a FlowSchema whose priority level is missing says so, and is not used", as
   ];
   const spec = { priorityLevelConfiguration: { name: "later" }, matchingPrecedence: 3, rules };
   const { metadata } = await api.loopback.create(FlowSchema, { metadata: { name: "janes" }, spec });
-  const danglingOf = async () => {
-    await clock.advance(100);
-    const { status } = await api.loopback.get(FlowSchema, { name: "janes" });
+  const danglingOf = async (isDangling: boolean) => {
+    const read = async () => (await api.loopback.get(FlowSchema, { name: "janes" })).status;
+    let status = await read();
+    for (let n = 0; n < 100 && status.conditions?.[0]?.status !== (isDangling ? "True" : "False"); n++) {
+      await clock.advance(100);
+      status = await read();
+    }
     const { uid } = { uid: (await server.ask("jane", "/version")).headers["x-kubernetes-pf-flowschema-uid"] };
     return [status.conditions?.map(({ type, status, reason }) => [type, status, reason]), uid === metadata.uid];
   };
 
-  assert.deepEqual(await danglingOf(), [[["Dangling", "True", "NotFound"]], false]);
+  assert.deepEqual(await danglingOf(true), [[["Dangling", "True", "NotFound"]], false]);
   const limited = { nominalConcurrencyShares: 5, limitResponse: { type: "Reject" } };
   await api.loopback.create(PriorityLevelConfiguration, {
     metadata: { name: "later" },
     spec: { type: "Limited", limited },
   });
-  assert.deepEqual(await danglingOf(), [[["Dangling", "False", "Found"]], true]);
+  assert.deepEqual(await danglingOf(false), [[["Dangling", "False", "Found"]], true]);
   await api.loopback.delete(PriorityLevelConfiguration, { name: "later" });
-  assert.deepEqual(await danglingOf(), [[["Dangling", "True", "NotFound"]], false]);
+  assert.deepEqual(await danglingOf(true), [[["Dangling", "True", "NotFound"]], false]);
   assert.equal(api.flowControl?.levels.has("later"), false);
   stop.abort();
   await running;
