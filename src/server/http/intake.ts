@@ -1,5 +1,5 @@
-import { type Loop, nodeLoop } from "#lib/async/loop.ts";
 import { realFineNow } from "#lib/async/real-timers.ts";
+import { type Loop, nodeLoop } from "#lib/async/turns.ts";
 
 /** Whose request it is, as far as its connection tells. */
 export type Rank = "component" | "user" | "stranger";

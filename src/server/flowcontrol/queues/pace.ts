@@ -1,4 +1,4 @@
-import { type Loop, nodeLoop } from "#lib/async/loop.ts";
+import { type Loop, nodeLoop } from "#lib/async/turns.ts";
 
 /** Something that has requests waiting for the next turn. */
 export interface Paced {
