@@ -7,7 +7,7 @@ import { decide } from "#server/authorize/chain.ts";
 import { privilegedGroup } from "#server/authorize/privileged.ts";
 import { blankRequestInfo } from "#server/request/request-info.ts";
 import { isAbout, objectOf, oldObjectOf } from "./object-of.ts";
-import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
+import { type AdmissionPlugin, type AdmissionRequest, type WriteType } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
 
 export interface CertificateDeps {
@@ -48,7 +48,7 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
   },
 };
 
-const isUpdateOf = (subresource: string, request: AdmissionRequest): boolean =>
+const isUpdateOf = (subresource: string, request: WriteType): boolean =>
   isAbout(CertificateSigningRequest, request) && request.subresource === subresource && request.operation === "UPDATE";
 
 /** The right may be for one signer, or for all signers of a domain. */

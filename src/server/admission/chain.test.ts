@@ -28,6 +28,26 @@ test("createAdmission() calls the plugins that apply in order, and waits for pro
   assert.equal(admission.validate(requestFor(Pod, podWith())), undefined);
 });
 
+test("createAdmission() asks a plugin once for each type of write whether it applies", () => {
+  const asked: string[] = [];
+  const plugin: AdmissionPlugin = {
+    name: "a",
+    appliesTo: ({ operation, resource, subresource }) =>
+      asked.push(`${operation} ${resource.plural} ${subresource}`) > 1,
+    validate() {
+      throw badRequest("no");
+    },
+  };
+  const { validate } = createAdmission([plugin]);
+  const status = requestFor(Pod, podWith(), { operation: "UPDATE", subresource: "status" });
+
+  for (let round = 0; round < 3; round++) {
+    assert.equal(validate(requestFor(Pod, podWith())), undefined);
+    assert.throws(() => validate(status), /no/);
+  }
+  assert.deepEqual(asked, ["CREATE pods ", "UPDATE pods status"]);
+});
+
 test("createAdmission() rethrows a refusal unchanged, and names a plugin that fails", () => {
   const refusing = (error: Error): AdmissionPlugin => ({
     name: "Strict",

@@ -5,7 +5,7 @@ import { type Client } from "#client/client.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { findNamespace } from "./find-namespace.ts";
 import { isAbout } from "./object-of.ts";
-import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
+import { type AdmissionPlugin, type AdmissionRequest, type WriteType } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
 
 const immortal = new Set(["default", "kube-system", "kube-public", nodeLeaseNamespace]);
@@ -19,7 +19,7 @@ export interface NamespaceLifecycleDeps {
 export function namespaceLifecycle({ informers, client }: NamespaceLifecycleDeps): AdmissionPlugin {
   const namespaces = informers.of(Namespace);
   const check = (request: AdmissionRequest): void | Promise<void> => {
-    if (isAbout(Namespace, request)) return;
+    if (request.namespace === "" || isAbout(Namespace, request)) return;
     const found = findNamespace({ namespaces, client }, request);
     if (!found) throw notFound(Namespace, request.namespace);
     return found instanceof Promise
@@ -36,7 +36,7 @@ export function namespaceLifecycle({ informers, client }: NamespaceLifecycleDeps
     appliesTo: (request) =>
       request.operation === "DELETE"
         ? isAbout(Namespace, request)
-        : request.namespace !== "" && request.operation !== "CONNECT" && !isAccessReview(request),
+        : request.operation !== "CONNECT" && !isAccessReview(request),
     mutate: check,
     validate(request) {
       if (request.operation !== "DELETE") return check(request);
@@ -61,5 +61,5 @@ function checkPhase(request: AdmissionRequest, { status }: Namespace): void {
 }
 
 /** The response must not reveal whether the namespace exists. */
-const isAccessReview = (request: AdmissionRequest): boolean =>
+const isAccessReview = (request: WriteType): boolean =>
   isAbout({ group: "authorization.k8s.io", plural: "localsubjectaccessreviews" }, request);

@@ -27,7 +27,8 @@ export interface NodeRestrictionDeps {
 export function nodeRestriction({ informers, authorizers }: NodeRestrictionDeps): AdmissionPlugin {
   const facts = { pods: informers.of(Pod), nodes: informers.of(Node), authorizers };
   const check = (request: AdmissionRequest): void | Promise<void> => {
-    const node = nodeOf(request.user) ?? "";
+    const node = nodeOf(request.user);
+    if (node === undefined) return;
     const why = `could not determine node from user ${JSON.stringify(request.user.name)}`;
     if (!node) throw refusal(request, why);
     const restricted: Restricted = { ...facts, node, request, deny: (text) => refusal(request, text) };
@@ -35,7 +36,7 @@ export function nodeRestriction({ informers, authorizers }: NodeRestrictionDeps)
   };
   return {
     name: "NodeRestriction",
-    appliesTo: ({ user, operation }) => operation !== "CONNECT" && nodeOf(user) !== undefined,
+    appliesTo: ({ operation }) => operation !== "CONNECT",
     mutate: check,
     validate: (request) => (request.operation === "DELETE" ? check(request) : undefined),
   };

@@ -1,5 +1,5 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { type AdmissionRequest } from "./plugin.ts";
+import { type AdmissionRequest, type WriteType } from "./plugin.ts";
 
 /** The object with the type of its kind, if the request is about that kind. The only place that asserts the type. */
 export function objectOf<T extends ApiObject>(resource: Resource<T>, request: AdmissionRequest): T | undefined {
@@ -12,11 +12,13 @@ export function oldObjectOf<T extends ApiObject>(resource: Resource<T>, request:
 }
 
 /** Whether the request is about this kind or one of its subresources. */
-export const isAbout = (resource: Pick<Resource, "group" | "plural">, request: AdmissionRequest): boolean =>
-  request.resource.plural === resource.plural && request.resource.group === resource.group;
+export const isAbout = (
+  resource: Pick<Resource, "group" | "plural">,
+  request: Pick<AdmissionRequest, "resource">,
+): boolean => request.resource.plural === resource.plural && request.resource.group === resource.group;
 
 /** Whether the request creates or changes an object of this kind itself, not a subresource. */
-export const isWriteOf = (resource: Pick<Resource, "group" | "plural">, request: AdmissionRequest): boolean =>
+export const isWriteOf = (resource: Pick<Resource, "group" | "plural">, request: WriteType): boolean =>
   isAbout(resource, request) &&
   request.subresource === "" &&
   (request.operation === "CREATE" || request.operation === "UPDATE");

@@ -9,12 +9,16 @@ export interface AdmissionPlugin {
    * unless it is turned off.
    */
   readonly runs?: "always" | "asked";
-  appliesTo(request: AdmissionRequest): boolean;
+  /** Whether it has something to do with writes of this type. Asked once for each of them, so the answer must not change. */
+  appliesTo(write: WriteType): boolean;
   /** May change `request.object`, which is not shared yet. */
   mutate?(request: AdmissionRequest): void | Promise<void>;
   validate?(request: AdmissionRequest): void | Promise<void>;
   readonly again?: SecondRound;
 }
+
+/** What is the same for all writes that a plugin treats alike. */
+export type WriteType = Pick<AdmissionRequest, "operation" | "resource" | "subresource">;
 
 /** For plugins that others configure: if one of them changes the object, all plugins look at it a second time. */
 export interface SecondRound {

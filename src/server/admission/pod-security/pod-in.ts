@@ -8,7 +8,7 @@ import { Pod } from "#api/core/pod.ts";
 import { PodTemplate, type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { ReplicationController } from "#api/core/replication-controller.ts";
 import { isAbout, objectOf } from "../object-of.ts";
-import { type AdmissionRequest } from "../plugin.ts";
+import { type AdmissionRequest, type WriteType } from "../plugin.ts";
 
 const holders = [Pod, PodTemplate, ReplicationController, ReplicaSet, Deployment, StatefulSet, DaemonSet, Job, CronJob];
 const groupOf = new Map(holders.map(({ plural, group }) => [plural, group]));
@@ -17,7 +17,7 @@ const groupOf = new Map(holders.map(({ plural, group }) => [plural, group]));
 const harmless = new Set(["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"]);
 
 /** Whether the request writes a pod, or an object with a template of pods. */
-export const holdsPod = (request: AdmissionRequest): boolean =>
+export const holdsPod = (request: WriteType): boolean =>
   groupOf.get(request.resource.plural) === request.resource.group &&
   (isAbout(Pod, request) ? !harmless.has(request.subresource) : request.subresource === "");
 

@@ -8,7 +8,7 @@ import { limitRangerAnnotation } from "#api/well-known.ts";
 import { own } from "#lib/data/own.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { isAbout, isWriteOf, objectOf } from "../object-of.ts";
-import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
+import { type AdmissionPlugin, type AdmissionRequest, type WriteType } from "../plugin.ts";
 import { refusal } from "../refuse.ts";
 import { ratioFault, requestsOnly, tooLarge, tooSmall, type Usage } from "./limit-faults.ts";
 
@@ -37,8 +37,8 @@ export const limitRanger = ({ informers }: { readonly informers: Informers }): A
 type Item = LimitRange["spec"]["limits"][number];
 
 /** The resources of a running pod can only be changed by a resize. */
-const isNewPod = (request: AdmissionRequest): boolean => isWriteOf(Pod, request) && request.operation === "CREATE";
-const isResize = (request: AdmissionRequest): boolean =>
+const isNewPod = (request: WriteType): boolean => isWriteOf(Pod, request) && request.operation === "CREATE";
+const isResize = (request: WriteType): boolean =>
   isAbout(Pod, request) && request.subresource === "resize" && request.operation === "UPDATE";
 
 const rangesOf = ({ namespace }: AdmissionRequest, informers: Informers): LimitRange[] =>

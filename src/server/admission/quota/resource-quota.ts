@@ -22,15 +22,14 @@ export function resourceQuota({ informers, clock, storeQuota }: ResourceQuotaDep
   const queue = new ChargeQueue({ quotas, store: storeQuota });
   return {
     name: "ResourceQuota",
-    appliesTo: ({ operation, namespace, resource }) =>
-      namespace !== "" && (operation === "CREATE" || operation === "UPDATE") && isLimitable(resource),
+    appliesTo: ({ operation, resource }) => (operation === "CREATE" || operation === "UPDATE") && isLimitable(resource),
 
     validate(request) {
-      const write = chargedWrite(request, clock.now());
       const { namespace, dryRun } = request;
-      if (!write?.evaluator.isCharged(write)) return undefined;
-      const found = quotas.list(namespace);
+      const found = namespace === "" ? [] : quotas.list(namespace);
       if (found.length === 0) return undefined;
+      const write = chargedWrite(request, clock.now());
+      if (!write?.evaluator.isCharged(write)) return undefined;
       // A write that takes nothing need not wait for those that do.
       const plan = planCharge(write, found.map(runningQuota));
       if (plan.type === "refuse" && (dryRun || !queue.isBusy(namespace))) throw refusal(request, plan.why);

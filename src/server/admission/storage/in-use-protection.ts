@@ -7,7 +7,7 @@ import {
   volumeProtectionFinalizer,
 } from "#api/well-known.ts";
 import { isWriteOf } from "../object-of.ts";
-import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
+import { type AdmissionPlugin, type WriteType } from "../plugin.ts";
 
 /** Keeps new volumes, claims and attribute classes from being removed while they are used; controllers release them. */
 export const inUseProtection: AdmissionPlugin = {
@@ -22,7 +22,7 @@ export const inUseProtection: AdmissionPlugin = {
   },
 };
 
-function finalizerFor(request: AdmissionRequest): string | undefined {
+function finalizerFor(request: WriteType): string | undefined {
   if (isWriteOf(PersistentVolumeClaim, request)) return claimProtectionFinalizer;
   if (isWriteOf(PersistentVolume, request)) return volumeProtectionFinalizer;
   return isWriteOf(VolumeAttributesClass, request) ? attributesClassProtectionFinalizer : undefined;

@@ -27,10 +27,10 @@ export function nodeVolumes({ informers }: { readonly informers: Informers }): A
     name: "NodeVolumes",
     runs: "always",
     appliesTo: (request) =>
-      request.user.groups.includes(nodeServicesGroup) &&
       request.operation !== "CONNECT" &&
       (isAbout(PersistentVolume, request) || isAbout(PersistentVolumeClaim, request)),
     validate(request) {
+      if (!request.user.groups.includes(nodeServicesGroup)) return;
       const node = request.user.name.slice(nodeServicesGroup.length + 1);
       const fault = faultOf({ request, node, claims, volumes, classes });
       if (fault !== undefined) throw refusal(request, `the volumes of node "${node}": ${fault}`);

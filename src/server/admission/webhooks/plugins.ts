@@ -13,7 +13,7 @@ import type { WebhookConnections } from "#server/webhook/target.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type ScaleViews } from "../changes/change-object.ts";
 import { RequestRounds } from "../changes/rounds.ts";
-import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
+import { type AdmissionPlugin, type AdmissionRequest, type WriteType } from "../plugin.ts";
 import type { WebhookWorld } from "./dispatch.ts";
 import { ConfiguredWebhooks, type Hook, type WebhookConfiguration } from "./hook.ts";
 import { webhookMetrics } from "./webhook-metrics.ts";
@@ -47,10 +47,10 @@ export function mutatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
   };
   return {
     name: "MutatingAdmissionWebhook",
-    appliesTo: (request) => webhooks.concern(request),
-    mutate,
+    appliesTo: isOpenToWebhooks,
+    mutate: (request) => (webhooks.concern(request) ? mutate(request) : undefined),
     // A deletion has no object to change, so the other plugins that change objects do not see it.
-    validate: (request) => (request.operation === "DELETE" ? mutate(request) : undefined),
+    validate: (request) => (request.operation === "DELETE" && webhooks.concern(request) ? mutate(request) : undefined),
     again: rounds,
   };
 }
@@ -58,13 +58,14 @@ export function mutatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
 /** Lets webhooks refuse requests. */
 export function validatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
   const webhooks = new CalledWebhooks(deps, deps.informers.of(ValidatingWebhookConfiguration));
+  const validate = async (request: AdmissionRequest): Promise<void> => {
+    const [world, { validateWith }] = await Promise.all([webhooks.world(), import("./validate.ts")]);
+    await validateWith(world, webhooks.list(), request);
+  };
   return {
     name: "ValidatingAdmissionWebhook",
-    appliesTo: (request) => webhooks.concern(request),
-    async validate(request) {
-      const [world, { validateWith }] = await Promise.all([webhooks.world(), import("./validate.ts")]);
-      await validateWith(world, webhooks.list(), request);
-    },
+    appliesTo: isOpenToWebhooks,
+    validate: (request) => (webhooks.concern(request) ? validate(request) : undefined),
   };
 }
 
@@ -86,10 +87,9 @@ class CalledWebhooks<C extends WebhookConfiguration> {
     return this.#configured.list();
   }
 
-  /** All that a write pays if there are no webhooks. Nobody can lock the administrator out: configurations are exempt. */
-  concern({ resource, user }: AdmissionRequest): boolean {
-    if (this.#configured.isEmpty || resource.group === registrationGroup) return false;
-    return this.#deps.webhooks?.isServer(user) === false;
+  /** All that a write pays if there are no webhooks. */
+  concern({ user }: AdmissionRequest): boolean {
+    return !this.#configured.isEmpty && this.#deps.webhooks?.isServer(user) === false;
   }
 
   world(): Promise<WebhookWorld> {
@@ -116,4 +116,5 @@ class CalledWebhooks<C extends WebhookConfiguration> {
   }
 }
 
-const registrationGroup = ValidatingWebhookConfiguration.group;
+/** Nobody can lock the administrator out: configurations are exempt. */
+const isOpenToWebhooks = ({ resource }: WriteType): boolean => resource.group !== ValidatingWebhookConfiguration.group;

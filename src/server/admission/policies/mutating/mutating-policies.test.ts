@@ -190,13 +190,16 @@ test("a policy that wants to runs again if a later plugin changes the object, an
   assert.equal((await ask()).object.metadata.annotations?.late, undefined);
 });
 
-test("nothing applies without a policy and a binding, and policies do not change themselves", () => {
+test("nothing is done without a policy and a binding, and policies do not change themselves", async () => {
   const { plugin, put, bind } = setUpMutating();
-  const pod = requestFor(Pod, podWith());
-  assert.equal(plugin.appliesTo(pod), false);
+  const pod = requestFor(Pod, podWith({}, { annotations: { count: "1" } }));
+  assert.equal(plugin.mutate?.(pod), undefined);
   put({ mutations: [count] });
-  assert.equal(plugin.appliesTo(pod), false);
+  assert.equal(plugin.mutate?.(pod), undefined);
   bind();
+  const mutated = plugin.mutate?.(pod);
+  assert(mutated instanceof Promise);
+  await mutated;
   assert.equal(plugin.appliesTo(pod), true);
   assert.equal(plugin.appliesTo(requestFor(MutatingAdmissionPolicy, { metadata: { name: "x" } })), false);
 });

@@ -2,7 +2,7 @@ import { MutatingAdmissionPolicy } from "#api/admissionregistration/mutating-adm
 import { MutatingAdmissionPolicyBinding } from "#api/admissionregistration/mutating-admission-policy-binding.ts";
 import { type ChangeDeps } from "../../changes/change-object.ts";
 import { RequestRounds } from "../../changes/rounds.ts";
-import { type AdmissionPlugin } from "../../plugin.ts";
+import { type AdmissionPlugin, type AdmissionRequest } from "../../plugin.ts";
 import { isExempt, type PolicyDeps } from "../policy-deps.ts";
 import { type BoundPolicy, PolicyIndex } from "../policy-index.ts";
 
@@ -15,13 +15,14 @@ const kinds = { policies: MutatingAdmissionPolicy, bindings: MutatingAdmissionPo
 export function mutatingPolicies(deps: MutatingPolicyDeps): AdmissionPlugin {
   const index = new PolicyIndex(deps.informers, kinds);
   const rounds = new RequestRounds();
+  const mutate = async (request: AdmissionRequest): Promise<void> => {
+    const { mutateByPolicies } = await import("./mutate-by-policies.ts");
+    await mutateByPolicies(deps, index.bound(), { request, round: rounds.of(request) });
+  };
   return {
     name: "MutatingAdmissionPolicy",
-    appliesTo: ({ resource }) => !index.isEmpty && !isExempt(resource),
-    async mutate(request) {
-      const { mutateByPolicies } = await import("./mutate-by-policies.ts");
-      await mutateByPolicies(deps, index.bound(), { request, round: rounds.of(request) });
-    },
+    appliesTo: ({ resource }) => !isExempt(resource),
+    mutate: (request) => (index.isEmpty ? undefined : mutate(request)),
     again: rounds,
   };
 }

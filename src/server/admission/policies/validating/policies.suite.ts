@@ -50,13 +50,12 @@ export function setUpPolicies(authorizers: readonly Authorizer[] = []) {
       },
       ...part,
     });
-    const applies = plugin.appliesTo(request);
-    const error = applies
-      ? await Promise.resolve(plugin.validate?.(request)).then(
-          () => undefined,
-          (thrown: StatusError) => thrown,
-        )
-      : undefined;
+    const answer = plugin.appliesTo(request) ? plugin.validate?.(request) : undefined;
+    const applies = answer !== undefined;
+    const error = await Promise.resolve(answer).then(
+      () => undefined,
+      (thrown: StatusError) => thrown,
+    );
     return { applies, error, refusal: error?.message, warnings, annotations };
   };
   return { informers, metrics, put, bind, ask };

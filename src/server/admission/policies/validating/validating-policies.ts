@@ -1,6 +1,6 @@
 import { ValidatingAdmissionPolicy } from "#api/admissionregistration/validating-admission-policy.ts";
 import { ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/validating-admission-policy-binding.ts";
-import { type AdmissionPlugin } from "../../plugin.ts";
+import { type AdmissionPlugin, type AdmissionRequest } from "../../plugin.ts";
 import { isExempt, type PolicyDeps } from "../policy-deps.ts";
 import { type BoundPolicy, PolicyIndex } from "../policy-index.ts";
 
@@ -11,12 +11,13 @@ const kinds = { policies: ValidatingAdmissionPolicy, bindings: ValidatingAdmissi
 /** Checks requests by the ValidatingAdmissionPolicies that are in effect. Without any, nothing is loaded. */
 export function validatingPolicies(deps: PolicyDeps): AdmissionPlugin {
   const index = new PolicyIndex(deps.informers, kinds);
+  const validate = async (request: AdmissionRequest): Promise<void> => {
+    const { checkPolicies } = await import("./check-policies.ts");
+    await checkPolicies(deps, index.bound(), request);
+  };
   return {
     name: "ValidatingAdmissionPolicy",
-    appliesTo: ({ resource }) => !index.isEmpty && !isExempt(resource),
-    async validate(request) {
-      const { checkPolicies } = await import("./check-policies.ts");
-      await checkPolicies(deps, index.bound(), request);
-    },
+    appliesTo: ({ resource }) => !isExempt(resource),
+    validate: (request) => (index.isEmpty ? undefined : validate(request)),
   };
 }
