@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Widget } from "#testing/widget.ts";
-import { codecOf, decodeStored, EncodedObject, toStoredBytes } from "./encode-once.ts";
+import { codecOf, decodeStored, EncodedObject, textOf, toStoredBytes } from "./encode-once.ts";
 
 const widget = (): Widget => ({ metadata: { name: "a", labels: { app: "web" } }, spec: { size: 1 } }) as never;
 
@@ -17,6 +17,24 @@ test("a codec that freezes has frozen objects, and leaves those of another serve
       assert.deepEqual(Object.isFrozen(encoded.object.metadata.labels), freezes);
       assert.equal(encoded.object.metadata.resourceVersion, String(encoded.revision));
     }
+  }
+});
+
+test("the stored text is the JSON of the object, whether or not its field sets are shared", () => {
+  const set = { "f:spec": { "f:size": {}, 'k:{"a":""é"}': { ".": {} } } };
+  const long = { "f:data": { [`f:${"x".repeat(10_000)}`]: {} } };
+  const entry = { manager: 'a"b', operation: "Update", time: undefined, fieldsV1: set };
+  for (const managedFields of [[], [entry], [entry, { ...entry, manager: "c" }, { fieldsV1: long }], [{}], undefined]) {
+    const { spec, metadata } = widget();
+    const object = { metadata: { ...metadata, managedFields, uid: "u" }, spec } as never as Widget;
+
+    const {
+      kind: _kind,
+      apiVersion: _version,
+      ...stored
+    } = JSON.parse(textOf(toStoredBytes(codecOf(Widget), object, 0)));
+
+    assert.deepEqual(stored, JSON.parse(JSON.stringify(object)));
   }
 });
 

@@ -3,6 +3,7 @@ import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { deepFreeze } from "#lib/data/freeze.ts";
 import { lastingBytes, lastingConcat } from "#lib/data/lasting-bytes.ts";
 import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
+import { managedFieldsText } from "./managed-fields-text.ts";
 
 /**
  * How one Resource's objects are encoded for the store and decoded. Every object starts with the same head, followed by
@@ -35,7 +36,7 @@ const freezingCodecs = new WeakMap<Resource, Codec>();
  * used if it has been made before.
  */
 export function toStoredText(object: ApiObject, specText?: string): string {
-  const metadata = membersText(object.metadata, nothing).slice(1);
+  const metadata = metadataText(object.metadata).slice(1);
   if (specText === undefined) return `${metadata}}${membersText(object, inHead)}}`;
   return `${metadata}},"spec":${specText}${membersText(object, inHeadOrSpec)}}`;
 }
@@ -53,6 +54,17 @@ function membersText(object: object, skipped: ReadonlySet<string>): string {
   return text;
 }
 
+/** The same for metadata, in which the managed fields are the longest part. */
+function metadataText(metadata: ApiObject["metadata"]): string {
+  let text = "";
+  for (const name of Object.keys(metadata)) {
+    const value = (metadata as Readonly<Record<string, unknown>>)[name];
+    if (value === undefined) continue;
+    text += `,${JSON.stringify(name)}:${value === metadata.managedFields ? managedFieldsText(metadata.managedFields) : JSON.stringify(value)}`;
+  }
+  return text;
+}
+
 /**
  * The bytes that the store keeps and the server sends, of an object or of its `toStoredText`. Without a revision, as
  * etcd stores them, they are completed when they are read.
@@ -64,7 +76,6 @@ export function toStoredBytes({ head }: Codec, object: ApiObject | string, revis
 
 const inHead: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
 const inHeadOrSpec: ReadonlySet<string> = new Set([...inHead, "spec"]);
-const nothing: ReadonlySet<string> = new Set();
 const versionField = (revision: number): string => (revision > 0 ? `"resourceVersion":"${revision}",` : "");
 
 export type FrameType = "ADDED" | "MODIFIED" | "DELETED";
