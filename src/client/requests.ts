@@ -196,13 +196,19 @@ interface WriteFacts {
 }
 
 function write(method: string, path: string, { body, options, contentType = json, force }: WriteFacts): ApiCall {
-  const query = queryOf({
-    fieldManager: options?.fieldManager,
-    dryRun: options?.dryRun ? "All" : undefined,
-    fieldValidation: options?.fieldValidation,
+  return { method, path, query: options || force ? writeQuery(options, force) : "", contentType, body };
+}
+
+function writeQuery({ fieldManager, dryRun, fieldValidation }: WriteOptions = {}, force = false): string {
+  // Most writes ask for nothing special.
+  if (!fieldManager && !dryRun && !fieldValidation && !force) return "";
+  const query = {
+    fieldManager,
+    dryRun: dryRun ? "All" : undefined,
+    fieldValidation,
     force: force ? "true" : undefined,
-  });
-  return { method, path, query, contentType, body };
+  };
+  return queryOf(query);
 }
 
 const listQuery = ({ labelSelector, fieldSelector, limit, continue: next, resourceVersion }: ListCallOptions): string =>

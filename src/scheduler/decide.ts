@@ -54,6 +54,8 @@ export class Decider {
   /** Where the search for enough nodes begins, so that all of them are considered in turn. */
   #nextNode = 0;
   readonly #looking: readonly SchedulerPlugin[];
+  readonly #naming: readonly SchedulerPlugin[];
+  readonly #comparing: readonly SchedulerPlugin[];
   /** false if a plugin does not declare what it looks at, so that no two pods are equivalent. */
   readonly #canShare: boolean;
 
@@ -63,6 +65,8 @@ export class Decider {
     this.#random = random;
     this.#nominations = nominations;
     this.#looking = [...firstByName(profile.plugins.filter(({ filter, score }) => filter ?? score)).values()];
+    this.#naming = profile.plugins.filter(({ candidates }) => candidates);
+    this.#comparing = profile.plugins.filter(({ acrossNodes }) => acrossNodes);
     this.#canShare = this.#looking.every(({ looksAt }) => looksAt);
   }
 
@@ -156,7 +160,7 @@ export class Decider {
     let names: ReadonlySet<string> | undefined;
     const plugins: string[] = [];
     const total = this.#snapshot.nodes.length;
-    for (const { name, candidates } of this.#profile.plugins) {
+    for (const { name, candidates } of this.#naming) {
       const found = candidates?.(pod);
       if (!found) continue;
       if (isRejection(found)) return refused(explainRefusal(found.reasons.join(", "), total), [name]);
@@ -191,7 +195,7 @@ export class Decider {
   /** Whatever depends on other nodes, or on pods that wait for room on this one. */
   #across(pod: Pod): Across | undefined {
     const { plugins } = this.#profile;
-    const across = lookAcross(plugins, pod, this.#snapshot);
+    const across = lookAcross(this.#comparing, pod, this.#snapshot);
     const deps = { plugins, snapshot: this.#snapshot, nominations: this.#nominations };
     return this.#nominations.size > 0 ? besideRivals(deps, pod, across) : across;
   }

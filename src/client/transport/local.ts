@@ -41,7 +41,7 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
     const query = mark < 0 ? "" : url.slice(mark + 1);
-    const all = { ...headersOf(undefined, deps.userAgent), ...headers };
+    const all = { ...headersOf(undefined, deps.userAgent), ...traceHeader(), ...headers };
     return handle({ method, path, query, body, headers: all, signal, peer }).catch(statusAnswer);
   };
 
@@ -82,9 +82,13 @@ function headersOf(contentType: string | undefined, userAgent: string | undefine
   const headers: Record<string, string> = {};
   if (userAgent) headers["user-agent"] = userAgent;
   if (contentType) headers["content-type"] = contentType;
-  const trace = currentTrace.getStore();
-  if (trace) headers.traceparent = traceparent(trace);
   return headers;
+}
+
+/** For a request that the server may pass on. It knows the trace of others, because they run in the same task. */
+function traceHeader(): Record<string, string> {
+  const trace = currentTrace.getStore();
+  return trace ? { traceparent: traceparent(trace) } : {};
 }
 
 /** Returns the value, or throws the error that it describes. */

@@ -58,9 +58,15 @@ export function selectedBy({ labelSelector }: TopologySpreadConstraint, namespac
 
 /** The pods of a namespace that meet all requirements. */
 export function selectedByAll(requirements: readonly Requirement[], namespace: string): Selected {
+  const last = lastOf.get(requirements);
+  if (last?.namespace === namespace) return last.selected;
   const key = JSON.stringify([namespace, requirements]);
-  return remember(key, () => selectedPods(key, namespace, requirements, false));
+  const selected = remember(key, () => selectedPods(key, namespace, requirements, false));
+  lastOf.set(requirements, { namespace, selected });
+  return selected;
 }
+/** The pods of one controller share their requirements. */
+const lastOf = new WeakMap<readonly Requirement[], { readonly namespace: string; readonly selected: Selected }>();
 
 function remember(key: string, compile: () => Selected): Selected {
   const found = known.get(key);

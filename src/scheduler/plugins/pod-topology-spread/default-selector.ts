@@ -20,9 +20,22 @@ export function findPeers(informers: Informers): FindPeers {
       if (spec.selector && matchesLabels(spec.selector, labels)) Object.assign(merged, spec.selector);
     }
     const selector = selectorOf(pod);
-    return [...requirementsOf({ matchLabels: merged }), ...(selector ? requirementsOf(selector) : [])];
+    const ofController = selector ? requirementsIn(selector) : none;
+    const ofServices = requirementsOf({ matchLabels: merged });
+    return ofServices.length > 0 ? [...ofServices, ...ofController] : ofController;
   };
 }
+
+/** The same array for all pods of a controller. */
+function requirementsIn(selector: LabelSelector): readonly Requirement[] {
+  const known = requirements.get(selector);
+  if (known) return known;
+  const found = requirementsOf(selector);
+  requirements.set(selector, found);
+  return found;
+}
+const requirements = new WeakMap<LabelSelector, readonly Requirement[]>();
+const none: readonly Requirement[] = [];
 
 function controllerSelectors(informers: Informers): (pod: Pod) => LabelSelector | undefined {
   const [replicaSets, statefulSets] = [informers.of(ReplicaSet), informers.of(StatefulSet)];
