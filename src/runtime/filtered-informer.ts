@@ -86,7 +86,7 @@ class Switchboard<T extends ApiObject> {
     base.addIndex(this.#index, (object) => [this.#valueOf(object)]);
   }
 
-  get(value: string): T[] {
+  get(value: string): readonly T[] {
     return this.#base.by(this.#index, value);
   }
 

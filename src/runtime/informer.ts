@@ -11,8 +11,11 @@ export interface Informer<T extends ApiObject = ApiObject> {
   get(ref: { readonly namespace?: string | undefined; readonly name: string }): T | undefined;
   /** All objects, or those of one namespace, in no particular order. */
   list(namespace?: string): T[];
-  /** The objects under a key of an index: `by("controller", uid)`. Every Resource has `owner` and `controller`. */
-  by(index: string, key: string): T[];
+  /**
+   * The objects under a key of an index: `by("controller", uid)`. Every Resource has `owner` and `controller`. The array is
+   * shared: usually it is the same one until an object under the key changes.
+   */
+  by(index: string, key: string): readonly T[];
   /** Adds an index; the name must be new. The same function may be added again, by a controller that starts again. */
   addIndex(name: string, keysOf: (object: T) => readonly string[]): void;
   /** Calls the handler immediately for every existing object, then for every change, in order, without awaiting it. */

@@ -21,11 +21,11 @@ export function listByLabels<T extends ApiObject>(
   informer: Informer<T>,
   namespace: string,
   requirements: readonly Requirement[],
-): T[] {
+): readonly T[] {
   const demanded = requirements.filter(({ operator, values }) => equalities.has(operator) && values.length === 1);
   if (demanded.length === 0) return informer.list(namespace);
   informer.addIndex(indexName, labelKeys);
-  let fewest: T[] | undefined;
+  let fewest: readonly T[] | undefined;
   for (const { key, values } of demanded.slice(0, maxTried)) {
     const found = informer.by(indexName, labelKey(namespace, key, values[0] ?? ""));
     if (!fewest || found.length < fewest.length) fewest = found;

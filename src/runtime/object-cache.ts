@@ -52,9 +52,9 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
     return this.#objects.get(objectKey(namespace, name));
   }
   list(namespace?: string): T[] {
-    return namespace ? this.by("namespace", namespace) : [...this.#objects.values()];
+    return [...(namespace ? this.by("namespace", namespace) : this.#objects.values())];
   }
-  by(index: string, key: string): T[] {
+  by(index: string, key: string): readonly T[] {
     const found = this.#indexes.get(index);
     if (!found) throw new Error(`informer of ${this.resource.plural} has no index ${JSON.stringify(index)}`);
     return found.get(key);
@@ -165,16 +165,26 @@ const ownerUids = ({ metadata }: ApiObject): string[] => (metadata.ownerReferenc
 const controllerUids = ({ metadata }: ApiObject): string[] =>
   (metadata.ownerReferences ?? []).filter(({ controller }) => controller).map(({ uid }) => uid);
 
+const none: readonly never[] = [];
+
 /** Objects by the keys that a function returns for them. */
 class Index<T> {
   readonly #keysOf: (object: T) => readonly string[];
   readonly #entries = new Map<string, Map<string, T>>();
+  /** What was asked for, until it changes. */
+  readonly #known = new Map<string, readonly T[]>();
 
   constructor(keysOf: (object: T) => readonly string[]) {
     this.#keysOf = keysOf;
   }
-  get(key: string): T[] {
-    return [...(this.#entries.get(key)?.values() ?? [])];
+  get(key: string): readonly T[] {
+    const known = this.#known.get(key);
+    if (known) return known;
+    const entry = this.#entries.get(key);
+    if (!entry) return none;
+    const found = [...entry.values()];
+    this.#known.set(key, found);
+    return found;
   }
   change(objectKey: string, before: T | undefined, after: T | undefined): void {
     const keys = after === undefined ? [] : this.#keysOf(after);
@@ -183,12 +193,14 @@ class Index<T> {
     }
     if (after === undefined) return;
     for (const key of keys) {
+      this.#known.delete(key);
       const entry = this.#entries.get(key);
       if (entry) entry.set(objectKey, after);
       else this.#entries.set(key, new Map([[objectKey, after]]));
     }
   }
   #remove(key: string, objectKey: string): void {
+    this.#known.delete(key);
     const entry = this.#entries.get(key);
     entry?.delete(objectKey);
     if (entry?.size === 0) this.#entries.delete(key);

@@ -5,21 +5,25 @@ type Labels = Readonly<Record<string, string>>;
 
 /** Whether the labels satisfy the selector. No selector matches nothing, an empty one everything. */
 export function matches(selector: LabelSelector | undefined, labels: Labels | undefined): boolean {
-  if (!selector) return false;
-  let matcher = matchers.get(selector);
-  if (!matcher) {
-    matcher = matcherOf(selector);
-    matchers.set(selector, matcher);
-  }
-  return matcher(labels ?? noLabels);
+  return selector !== undefined && matcherOf(selector)(labels ?? noLabels);
 }
 
-const noLabels: Labels = {};
+/** The same for many labels: the selector is read once. */
+export function matcherOf(selector: LabelSelector): (labels: Labels) => boolean {
+  let matcher = matchers.get(selector);
+  if (!matcher) {
+    matcher = readSelector(selector);
+    matchers.set(selector, matcher);
+  }
+  return matcher;
+}
+
+export const noLabels: Labels = {};
 
 /** One selector meets thousands of objects, so it is read once. Objects of the API do not change in place. */
 const matchers = new WeakMap<LabelSelector, (labels: Labels) => boolean>();
 
-function matcherOf(selector: LabelSelector): (labels: Labels) => boolean {
+function readSelector(selector: LabelSelector): (labels: Labels) => boolean {
   const requirements = requirementsOf(selector);
   const { matchLabels = {}, matchExpressions = [] } = selector;
   const isKnown = requirements.length === Object.keys(matchLabels).length + matchExpressions.length;

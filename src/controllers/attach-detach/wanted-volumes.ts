@@ -51,7 +51,7 @@ export const usersOf = (informers: Informers, volume: PersistentVolume, nodeName
 export const nodesOf = (informers: Informers, volume: PersistentVolume): string[] =>
   podsWithVolume(informers, volume).flatMap(({ spec }) => spec.nodeName || []);
 
-const podsWithVolume = (informers: Informers, { spec: { claimRef } }: PersistentVolume): Pod[] =>
+const podsWithVolume = (informers: Informers, { spec: { claimRef } }: PersistentVolume): readonly Pod[] =>
   claimRef ? informers.of(Pod).by("claim", claimKeyOf(claimRef)) : [];
 
 const isUsing = (informers: Informers, pod: Pod, { metadata }: PersistentVolume): boolean =>

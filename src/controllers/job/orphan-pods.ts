@@ -35,7 +35,7 @@ export function jobPodReleaser(deps: ReconcilerDeps): Reconciler<Pod> {
   };
 }
 
-const keysOf = (pods: { by(index: string, key: string): Pod[] }, { metadata }: Job): Wake[] =>
+const keysOf = (pods: { by(index: string, key: string): readonly Pod[] }, { metadata }: Job): Wake[] =>
   pods
     .by("controller", metadata.uid)
     .filter(isTracked)

@@ -62,7 +62,6 @@ export function replicaController<T extends ReplicaOwner>(
         if (waitMs > 0) return againAfter(waitMs);
         const owned = ownedBy(pods, owner);
         const selector = selectorOf(owner);
-        const concerns = (pod: Pod): boolean => isActive(pod);
         const request = { owner, ownerResource: resource, dependents: pods, selector, concerns };
         const active = await claim(client, request, signal);
         const isEnding = (pod: Pod) => isTerminating(pod) && matches(selector, pod.metadata.labels);
@@ -86,6 +85,8 @@ export function replicaController<T extends ReplicaOwner>(
   };
 }
 
+/** Pods that have ended, or are about to, count as absent. */
+const concerns = (pod: Pod): boolean => isActive(pod);
 const nothing: ReplicaPlan = { create: 0, remove: [] };
 
 function planFor(

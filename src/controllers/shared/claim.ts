@@ -1,6 +1,6 @@
 import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
-import { matches } from "#api/meta/selector-matchers.ts";
+import { matcherOf, noLabels } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type Resource, type Stored } from "#api/resource.ts";
 import { ignoreNotFound, isNotFound, isStatus } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
@@ -30,16 +30,34 @@ export function planClaim<O extends ApiObject, D extends ApiObject>(claim: Claim
   const { owner, selector, owned, orphans } = claim;
   const plan: ClaimPlan<D> = { keep: [], adopt: [], release: [] };
   const ends = owner.metadata.deletionTimestamp !== undefined;
+  const isSelected = matcherOf(selector);
   for (const object of owned) {
-    if (matches(selector, object.metadata.labels)) plan.keep.push(object);
+    if (isSelected(object.metadata.labels ?? noLabels)) plan.keep.push(object);
     else if (!ends) plan.release.push(object);
   }
   if (ends) return plan;
-  for (const object of orphans) {
-    if (!object.metadata.deletionTimestamp && matches(selector, object.metadata.labels)) plan.adopt.push(object);
+  for (const object of selectedOf(orphans, selector)) {
+    if (!object.metadata.deletionTimestamp) plan.adopt.push(object);
   }
   return plan;
 }
+
+/**
+ * The objects that a selector selects. An informer returns the same array until one of its objects changes, so the many
+ * objects that belong to nobody are compared once, and not each time an owner is looked at.
+ */
+function selectedOf<D extends ApiObject>(objects: readonly D[], selector: LabelSelector): readonly D[] {
+  const known = selections.get(objects) ?? new WeakMap<LabelSelector, readonly ApiObject[]>();
+  selections.set(objects, known);
+  const found = known.get(selector);
+  // Only this function fills the map, with objects of that array.
+  if (found) return found as readonly D[];
+  const isSelected = matcherOf(selector);
+  const selected = objects.filter(({ metadata }) => isSelected(metadata.labels ?? noLabels));
+  known.set(selector, selected);
+  return selected;
+}
+const selections = new WeakMap<readonly ApiObject[], WeakMap<LabelSelector, readonly ApiObject[]>>();
 
 /** Which objects an owner may have. */
 export interface ClaimRequest<O extends Stored, D extends ApiObject> {
@@ -62,20 +80,22 @@ export async function claim<O extends Stored, D extends ApiObject>(
 ): Promise<D[]> {
   const { owner, ownerResource, dependents, selector } = asked;
   const isConcerned = (object: D): boolean => asked.concerns?.(object) ?? true;
-  const isAdoptable = (object: D): boolean => asked.adopts?.(object) ?? true;
+  const isAdoptable = (object: D): boolean => isConcerned(object) && (asked.adopts?.(object) ?? true);
   const request: Claim<O, D> = {
     owner,
     ownerResource,
     resource: dependents.resource,
     selector,
     owned: ownedBy(dependents, owner).filter(isConcerned),
-    orphans: orphansBeside(dependents, owner).filter((object) => isConcerned(object) && isAdoptable(object)),
+    orphans: orphansBeside(dependents, owner),
   };
-  const { keep, adopt, release } = planClaim(request);
+  const { keep, adopt: selected, release } = planClaim(request);
+  const adopt = selected.filter(isAdoptable);
   if (adopt.length > 0) await checkStillThere(client, request, signal);
   const adopted = await Promise.all(adopt.map((object) => take(client, { ...request, object }, signal)));
   await Promise.all(release.map((object) => releaseObject(client, { ...request, object }, signal)));
-  return [...keep, ...adopted.filter((object) => object !== undefined)];
+  for (const object of adopted) if (object) keep.push(object);
+  return keep;
 }
 
 /**

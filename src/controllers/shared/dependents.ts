@@ -7,11 +7,11 @@ import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Wake } from "#runtime/reconciler.ts";
 
 /** Objects controlled by the owner. */
-export const ownedBy = <D extends ApiObject>(informer: Informer<D>, { metadata }: Stored): D[] =>
+export const ownedBy = <D extends ApiObject>(informer: Informer<D>, { metadata }: Stored): readonly D[] =>
   informer.by("controller", metadata.uid);
 
 /** Objects in the owner's namespace without a controller. Their Resource needs the index `orphan`. */
-export const orphansBeside = <D extends ApiObject>(informer: Informer<D>, { metadata }: ApiObject): D[] =>
+export const orphansBeside = <D extends ApiObject>(informer: Informer<D>, { metadata }: ApiObject): readonly D[] =>
   informer.by("orphan", metadata.namespace ?? "");
 
 /** The owners that may adopt an object without a controller, when it is new or its labels have changed. */

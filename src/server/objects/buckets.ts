@@ -20,12 +20,21 @@ interface Bucket<T extends ApiObject> {
 
 interface Index<T extends ApiObject> {
   keysOf(object: T): readonly string[];
-  readonly byKey: Map<string, Map<string, EncodedObject<T>>>;
+  readonly byKey: Map<string, Indexed<T>>;
+}
+
+/** What is under one key of an index. */
+interface Indexed<T extends ApiObject> {
+  /** By namespace and name. */
+  readonly byName: Map<string, EncodedObject<T>>;
+  /** The same as objects, if somebody has asked for them since the last change. */
+  objects: readonly T[] | undefined;
 }
 
 /** The newest version of every object of a Resource: by namespace and name, and by any requested index. */
 export class Buckets<T extends ApiObject> {
   readonly #resource: Resource<T>;
+  readonly #keepsObjects: boolean;
   readonly #namespaces = new Map<string, Bucket<T>>();
   readonly #indexes = new Map<string, Index<T>>();
   readonly #declared: Map<string, IndexGetter<T>>;
@@ -33,8 +42,10 @@ export class Buckets<T extends ApiObject> {
   #objects = 0;
   #bytes = 0;
 
-  constructor(resource: Resource<T>) {
+  /** `keepsObjects`: false for kinds that are kept as bytes. */
+  constructor(resource: Resource<T>, keepsObjects = true) {
     this.#resource = resource;
+    this.#keepsObjects = keepsObjects;
     this.#declared = new Map<string, IndexGetter<T>>([
       ["owner", (object) => (object.metadata.ownerReferences ?? []).map(({ uid }) => uid)],
       ["controller", (object) => listOf(controllerOf(object)?.uid)],
@@ -102,19 +113,24 @@ export class Buckets<T extends ApiObject> {
       return listOf(this.get(namespace, name));
     }
     if (!field) return [...this.sorted(namespace)];
-    const found = [...this.#found(this.#fieldIndex(field.path), field.value)];
+    const found = [...(this.#found(this.#fieldIndex(field.path), field.value)?.byName ?? [])];
     // By the keys of the index, because some versions would have to be parsed for each comparison.
     return found.sort(([a], [b]) => compareText(a, b)).map(([, encoded]) => encoded);
   }
 
-  by(name: string, key: string): EncodedObject<T>[] {
-    return [...this.#found(name, key).values()];
+  /** The objects under a key of an index. The array must not be changed. */
+  by(name: string, key: string): readonly T[] {
+    const found = this.#found(name, key);
+    if (!found) return none;
+    if (found.objects) return found.objects;
+    const objects = [...found.byName.values()].map(({ object }) => object);
+    if (this.#keepsObjects) found.objects = objects;
+    return objects;
   }
 
-  /** By namespace and name. */
-  #found(name: string, key: string): ReadonlyMap<string, EncodedObject<T>> {
+  #found(name: string, key: string): Indexed<T> | undefined {
     const index = this.#indexes.get(name) ?? this.#build(name);
-    return index.byKey.get(key) ?? new Map();
+    return index.byKey.get(key);
   }
 
   addIndex(name: string, keysOf: IndexGetter<T>): void {
@@ -159,14 +175,19 @@ function reindex<T extends ApiObject>(
   const keys = next ? hashable(index.keysOf(next.object)) : [];
   for (const key of withoutAll(previous ? hashable(index.keysOf(previous.object)) : [], keys)) {
     const found = index.byKey.get(key);
-    found?.delete(name);
-    if (found?.size === 0) index.byKey.delete(key);
+    if (!found) continue;
+    found.objects = undefined;
+    found.byName.delete(name);
+    if (found.byName.size === 0) index.byKey.delete(key);
   }
   if (!next) return;
   for (const key of keys) {
     const found = index.byKey.get(key);
-    if (found) found.set(name, next);
-    else index.byKey.set(key, new Map([[name, next]]));
+    if (!found) index.byKey.set(key, { byName: new Map([[name, next]]), objects: undefined });
+    else {
+      found.objects = undefined;
+      found.byName.set(name, next);
+    }
   }
 }
 
@@ -201,4 +222,5 @@ function replaceSorted<T extends ApiObject>(
   if (sorted[low] === previous) sorted[low] = next;
 }
 
+const none: readonly never[] = [];
 const listOf = <V>(value: V | undefined): V[] => (value === undefined ? [] : [value]);

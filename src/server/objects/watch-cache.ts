@@ -80,9 +80,9 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#deps = deps;
     this.#prefix = `/registry/${resource.storagePrefix}/`;
     this.#codec = codecOf(resource, { freezes: deps.freezesShared ?? false });
-    this.#buckets = new Buckets(resource);
     const { store, clock, ringLimits } = deps;
     this.#isShortLived = resource.ttlSeconds !== undefined || resource.keptAsBytes === true;
+    this.#buckets = new Buckets(resource, !this.#isShortLived);
     this.#history = new WatchHistory<T>({ store, codec: this.#codec, prefix: this.#prefix, ringLimits });
     this.#groups = new WatchGroups(resource, clock);
     // A cache that is being filled sees what has become readable anyway.
@@ -143,8 +143,8 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.#buckets.sorted(namespace ?? "").map(({ object }) => object);
   }
 
-  by(index: string, key: string): T[] {
-    return this.#buckets.by(index, key).map(({ object }) => object);
+  by(index: string, key: string): readonly T[] {
+    return this.#buckets.by(index, key);
   }
 
   addIndex(name: string, keysOf: (object: T) => readonly string[]): void {
