@@ -122,7 +122,7 @@ export class Auditor implements ServerAudit {
   }
 
   #emit(event: AuditEvent): boolean | Promise<boolean> {
-    this.#counts.events.add([]);
+    this.#counts.event();
     const results = this.#deps.backends.map((backend) => backend.process(event));
     if (results.some((result) => result instanceof Promise)) {
       return Promise.all(results).then((stored) => stored.every(Boolean));
@@ -150,7 +150,7 @@ export class Auditor implements ServerAudit {
 
 function auditCounts(metrics: Metrics) {
   return {
-    events: metrics.counter("apiserver_audit_event_total", "Audit events that were sent to the audit backends."),
+    event: metrics.counter("apiserver_audit_event_total", "Audit events that were sent to the audit backends.").of([]),
     level: metrics.counter("apiserver_audit_level_total", "Requests by the level of their audit rule.", ["level"]),
     rejected: metrics.counter(
       "apiserver_audit_requests_rejected_total",

@@ -70,36 +70,53 @@ const renderTruncated = (facts: EventFacts): AuditEvent =>
     annotations: new Map([...facts.annotations, [truncated, "true"]]),
   });
 
-/** The members are in upstream's order. */
+/** The members are in upstream's order. Written as text, because a recorded request has at least two events. */
 function renderWhole(facts: EventFacts): AuditEvent {
-  const { annotations } = facts;
-  const bodies = { requestObject: facts.requestObject, responseObject: facts.responseObject };
-  let rest = JSON.stringify(headOf(facts)).slice(1, -1);
-  for (const [name, text] of Object.entries(bodies)) if (text !== undefined) rest += `,"${name}":${text}`;
-  rest += `,${JSON.stringify({
-    requestReceivedTimestamp: microTimestamp(facts.receivedMs),
-    stageTimestamp: microTimestamp(facts.stageMs),
-    annotations: annotations.size > 0 ? Object.fromEntries([...annotations].sort(byKey)) : undefined,
-  }).slice(1)}`;
+  const { requestObject, responseObject } = facts;
+  let rest = headOf(facts);
+  if (requestObject !== undefined) rest += `,"requestObject":${requestObject}`;
+  if (responseObject !== undefined) rest += `,"responseObject":${responseObject}`;
+  rest += `,"requestReceivedTimestamp":"${timeOf(facts.receivedMs)}","stageTimestamp":"${timeOf(facts.stageMs)}"`;
+  rest += `${annotationsText(facts.annotations)}}`;
   return { rest, legacy: () => renderLegacy(facts), withoutBodies: () => renderTruncated(facts) };
 }
 
-function headOf(facts: EventFacts): object {
-  const { objectRef, responseStatus, impersonatedUser } = facts;
-  return {
-    level: facts.level,
-    auditID: facts.auditID,
-    stage: facts.stage,
-    requestURI: facts.requestURI,
-    verb: facts.verb,
-    user: userOf(facts.user),
-    impersonatedUser: impersonatedUser && userOf(impersonatedUser),
-    sourceIPs: facts.sourceIPs.length > 0 ? facts.sourceIPs : undefined,
-    userAgent: facts.userAgent || undefined,
-    objectRef: objectRef && withoutEmpty(objectRef),
-    responseStatus: responseStatus && { metadata: {}, ...withoutEmpty(responseStatus) },
-  };
+function headOf({ level, auditID, stage, requestURI, verb, user, ...facts }: EventFacts): string {
+  const { impersonatedUser, sourceIPs, userAgent, objectRef, responseStatus } = facts;
+  let head = `"level":"${level}","auditID":${JSON.stringify(auditID)},"stage":"${stage}"`;
+  head += `,"requestURI":${JSON.stringify(requestURI)},"verb":${JSON.stringify(verb)},"user":${userText(user)}`;
+  if (impersonatedUser) head += `,"impersonatedUser":${userText(impersonatedUser)}`;
+  if (sourceIPs.length > 0) head += `,"sourceIPs":${JSON.stringify(sourceIPs)}`;
+  if (userAgent) head += `,"userAgent":${JSON.stringify(userAgent)}`;
+  if (objectRef) head += `,"objectRef":{${membersText(objectRef).slice(1)}}`;
+  if (responseStatus) head += `,"responseStatus":{"metadata":{}${membersText(responseStatus)}}`;
+  return head;
 }
+
+/** The members that are not empty, each after a comma. */
+function membersText(object: object): string {
+  let text = "";
+  for (const [name, value] of Object.entries(object)) {
+    if (value !== "" && value !== undefined) text += `,"${name}":${JSON.stringify(value)}`;
+  }
+  return text;
+}
+
+function annotationsText(annotations: ReadonlyMap<string, string>): string {
+  if (annotations.size === 0) return "";
+  return `,"annotations":${JSON.stringify(Object.fromEntries([...annotations].sort(byKey)))}`;
+}
+
+/** A caller has the same identity in all of its requests. */
+function userText(user: UserInfo): string {
+  let text = users.get(user);
+  if (text === undefined) {
+    text = JSON.stringify(userOf(user));
+    users.set(user, text);
+  }
+  return text;
+}
+const users = new WeakMap<UserInfo, string>();
 
 const userOf = ({ name, uid, groups, extra }: UserInfo): object => ({
   username: name || undefined,
@@ -108,8 +125,13 @@ const userOf = ({ name, uid, groups, extra }: UserInfo): object => ({
   extra: extra && Object.keys(extra).length > 0 ? extra : undefined,
 });
 
-const withoutEmpty = (object: object): object =>
-  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== "" && value !== undefined));
+/** Most events are of the same millisecond as the one before. */
+function timeOf(ms: number): string {
+  if (ms !== lastTime.ms) lastTime = { ms, text: microTimestamp(ms) };
+  return lastTime.text;
+}
+let lastTime = { ms: Number.NaN, text: "" };
+
 const byKey = ([a]: [string, string], [b]: [string, string]): number => (a < b ? -1 : 1);
 
 function renderLegacy(facts: EventFacts): string {

@@ -9,11 +9,12 @@ const maxForwarded = 32;
  * own. The headers are not verified.
  */
 export function sourceAddresses({ headers, peer }: Pick<ApiRequest, "headers" | "peer">): string[] {
+  // Callers in this process have no connection.
+  const own = peer.address.replace(/^::ffff:(?=\d+\.)/, "") || "127.0.0.1";
+  if (!headers["x-forwarded-for"] && !headers["x-real-ip"]) return [own];
   const forwarded = (headers["x-forwarded-for"] ?? "").split(",", maxForwarded).map((part) => part.trim());
   const claimed = forwarded.filter((part) => isIP(part) !== 0);
   const real = headers["x-real-ip"] ?? "";
   if (claimed.length === 0 && isIP(real) !== 0) claimed.push(real);
-  // Callers in this process have no connection.
-  const own = peer.address.replace(/^::ffff:(?=\d+\.)/, "") || "127.0.0.1";
   return claimed.at(-1) === own ? claimed : [...claimed, own];
 }
