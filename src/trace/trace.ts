@@ -26,5 +26,8 @@ export const traceparent = ({ traceId, spanId }: Trace): string => `00-${traceId
 export function parseTraceparent(header: string | undefined): Trace | undefined {
   if (header?.length !== 55 || !/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(header)) return undefined;
   const trace = { traceId: header.slice(3, 35), spanId: header.slice(36, 52) };
-  return /^0+$/.test(trace.traceId) || /^0+$/.test(trace.spanId) ? undefined : trace;
+  return trace.traceId === noTrace || trace.spanId === noSpan ? undefined : trace;
 }
+
+const noTrace = "0".repeat(32);
+const noSpan = "0".repeat(16);
