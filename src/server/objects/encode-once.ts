@@ -1,9 +1,9 @@
 import { type Encoded } from "#api/exchange.ts";
+import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { deepFreeze } from "#lib/data/freeze.ts";
 import { lastingBytes, lastingConcat } from "#lib/data/lasting-bytes.ts";
 import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
-import { managedFieldsText } from "./managed-fields-text.ts";
 
 /**
  * How one Resource's objects are encoded for the store and decoded. Every object starts with the same head, followed by
@@ -31,14 +31,23 @@ export function codecOf(resource: Resource, { freezes = false }: { readonly free
 const plainCodecs = new WeakMap<Resource, Codec>();
 const freezingCodecs = new WeakMap<Resource, Codec>();
 
-/**
- * The stored text after the revision. `object.metadata` must have a name and no resourceVersion. The text of the spec is
- * used if it has been made before.
- */
-export function toStoredText(object: ApiObject, specText?: string): string {
-  const metadata = metadataText(object.metadata).slice(1);
-  if (specText === undefined) return `${metadata}}${membersText(object, inHead)}}`;
-  return `${metadata}},"spec":${specText}${membersText(object, inHeadOrSpec)}}`;
+/** The stored text after the revision, and where in it the spec is; a length of 0 if there is none. */
+export interface StoredText {
+  readonly text: string;
+  readonly specAt: number;
+  readonly specLength: number;
+}
+
+/** `object.metadata` must have a name and no resourceVersion. The text of the spec is used if it has been made before. */
+export function toStoredText(
+  object: ApiObject & { readonly spec?: unknown },
+  specText = JSON.stringify(object.spec) as string | undefined,
+): StoredText {
+  const metadata = `${metadataText(object.metadata).slice(1)}}`;
+  if (specText === undefined) return { text: `${metadata}${membersText(object, inHead)}}`, specAt: 0, specLength: 0 };
+  const before = `${metadata},"spec":`;
+  const text = `${before}${specText}${membersText(object, inHeadOrSpec)}}`;
+  return { text, specAt: before.length, specLength: specText.length };
 }
 
 /**
@@ -66,11 +75,43 @@ function metadataText(metadata: ApiObject["metadata"]): string {
 }
 
 /**
+ * The managed fields as JSON. Objects that own the same fields share the set (set-path.ts), and every version
+ * of an object has it again, so the texts of the last sets are kept.
+ */
+const managedFieldsText = (entries: readonly ManagedFieldsEntry[]): string => `[${entries.map(entryText).join(",")}]`;
+
+function entryText(entry: ManagedFieldsEntry): string {
+  const { fieldsV1 } = entry;
+  if (typeof fieldsV1 !== "object" || fieldsV1 === null) return JSON.stringify(entry);
+  let text = "";
+  for (const [name, value] of Object.entries(entry)) {
+    if (value === undefined) continue;
+    text += `,${JSON.stringify(name)}:${value === fieldsV1 ? setText(fieldsV1) : JSON.stringify(value)}`;
+  }
+  return `{${text.slice(1)}}`;
+}
+
+function setText(set: object): string {
+  const known = texts.get(set);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(set);
+  if (text.length > maxChars) return text;
+  if (texts.size >= maxTexts) texts.clear();
+  texts.set(set, text);
+  return text;
+}
+
+/** At most 2 MiB of text. */
+const texts = new Map<object, string>();
+const maxTexts = 256;
+const maxChars = 8192;
+
+/**
  * The bytes that the store keeps and the server sends, of an object or of its `toStoredText`. Without a revision, as
  * etcd stores them, they are completed when they are read.
  */
 export function toStoredBytes({ head }: Codec, object: ApiObject | string, revision: number): Uint8Array {
-  const text = typeof object === "string" ? object : toStoredText(object);
+  const text = typeof object === "string" ? object : toStoredText(object).text;
   return lastingBytes(`${head}${versionField(revision)}${text}`);
 }
 
@@ -97,6 +138,9 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   #json: Uint8Array | undefined;
   #protobuf: Uint8Array | undefined;
   #isPast = false;
+  /** Where the spec is in the stored bytes, from their end; 0 if that is not known. */
+  #specFromEnd = 0;
+  #specLength = 0;
 
   /** Takes ownership of `object`: it gets its resourceVersion and is shared from now on. */
   constructor(codec: Codec, revision: number, { stored, storedAs, object }: Parts<T>) {
@@ -119,6 +163,26 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   /** The object is parsed again on each use. */
   get isShed(): boolean {
     return this.#isPast;
+  }
+
+  /** The bytes end with this text. Only texts of one byte per character are of use. */
+  noteSpec({ text, specAt, specLength }: StoredText): void {
+    const stored = this.#stored;
+    if (!stored || specLength === 0 || Buffer.byteLength(text) !== text.length) return;
+    this.#specFromEnd = text.length - specAt;
+    this.#specLength = specLength;
+  }
+
+  /** The spec as JSON, if it need not be made: most versions of an object have the spec of the one before. */
+  get specText(): string | undefined {
+    const stored = this.#stored;
+    if (!stored || this.#specFromEnd === 0) return undefined;
+    const from = stored.length - this.#specFromEnd;
+    return Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength).toString(
+      "latin1",
+      from,
+      from + this.#specLength,
+    );
   }
 
   get storedBytes(): number {

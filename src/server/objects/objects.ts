@@ -6,7 +6,7 @@ import { Turns } from "#lib/async/turns.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type LocalInformers, localInformers } from "#runtime/local-informers.ts";
-import { bodyTooLarge, maxBodyBytes } from "#server/http/limits.ts";
+import { bodyTooLarge } from "#server/http/limits.ts";
 import { type Change, type Committed, type Refused, type Store, type StoreEvent } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
@@ -14,8 +14,17 @@ import { NewestState } from "../newest-state.ts";
 import { type Beside, BesideRefused, type NewParts, type Typed } from "./beside.ts";
 import { commitInParts } from "./commit-in-parts.ts";
 import { ConvertedStore } from "./converted-store.ts";
-import { atRevision, codecOf, EncodedObject, startsWith, textOf, toStoredBytes, toStoredText } from "./encode-once.ts";
-import { statusOf, storedForm } from "./store-terms.ts";
+import {
+  atRevision,
+  codecOf,
+  EncodedObject,
+  type StoredText,
+  startsWith,
+  textOf,
+  toStoredBytes,
+  toStoredText,
+} from "./encode-once.ts";
+import { isTooLong, keyOf, statusOf, storedForm } from "./store-terms.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 
 export interface ObjectsDeps {
@@ -52,6 +61,7 @@ interface Drafted extends Pick<NewParts, "specText"> {
 interface Draft {
   readonly change: Change;
   readonly written: Written;
+  readonly text: StoredText;
   /** What the store was given; undefined before the commit. */
   bytes: Uint8Array | undefined;
 }
@@ -197,9 +207,9 @@ export class Objects implements AsyncDisposable {
     resource: Resource<T>,
     object: T,
     expected: number,
-    beside?: Beside,
+    { beside, specText }: NewParts = {},
   ): Promise<EncodedObject<T> | undefined> {
-    return await this.#put({ resource, object, expected }, beside);
+    return await this.#put({ resource, object, expected, specText }, beside);
   }
 
   /** Whether the object must be written even if it did not change, because its stored form is out of date. */
@@ -279,7 +289,9 @@ export class Objects implements AsyncDisposable {
       if (!draft.written.isSeen) this.#remember(result.revision, trace);
       // The answer shows what the webhook makes of the stored object, as every read will.
       if (resource.conversion) await this.cacheOf(resource).settled();
-      return this.#written(resource, object, { value: draft.bytes, revision: result.revision });
+      const encoded = this.#written(resource, object, { value: draft.bytes, revision: result.revision });
+      if (stored === object) encoded.noteSpec(draft.text);
+      return encoded;
     } finally {
       if (draft.bytes) this.#underway.delete(draft.bytes);
     }
@@ -297,16 +309,17 @@ export class Objects implements AsyncDisposable {
   #draft({ resource, object }: Typed, { stored, expected, trace, specText }: Drafted): Draft {
     const storedKind = (resource.storedAs?.resource ?? resource) as Resource;
     const text = toStoredText(stored, stored === object ? this.#checked(stored, specText) : undefined);
-    if (isTooLong(text)) throw bodyTooLarge();
+    if (isTooLong(text.text)) throw bodyTooLarge();
     const ttl = resource.ttlSeconds && (this.#deps.eventTtlSeconds ?? resource.ttlSeconds);
     const value = (revision: number): Uint8Array => {
-      draft.bytes = toStoredBytes(codecOf(storedKind), text, revision);
+      draft.bytes = toStoredBytes(codecOf(storedKind), text.text, revision);
       this.#underway.set(draft.bytes, draft.written);
       return draft.bytes;
     };
     const draft: Draft = {
       change: { key: keyOf(resource, object), value, expected, ...(ttl ? { ttlSeconds: ttl } : {}) },
       written: { object: stored, resource: storedKind, trace, isSeen: false },
+      text,
       bytes: undefined,
     };
     return draft;
@@ -385,12 +398,3 @@ export class Objects implements AsyncDisposable {
 }
 
 const nameOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`;
-
-/** A character takes at most three bytes, so most texts need not be measured. */
-const isTooLong = (text: string): boolean => text.length * 3 > maxBodyBytes && Buffer.byteLength(text) > maxBodyBytes;
-
-export const keyOf = (resource: Resource, { metadata }: ApiObject): string => {
-  const { storagePrefix } = resource.storedAs?.resource ?? resource;
-  const { namespace, name } = metadata;
-  return namespace ? `/registry/${storagePrefix}/${namespace}/${name}` : `/registry/${storagePrefix}/${name}`;
-};

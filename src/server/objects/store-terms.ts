@@ -1,6 +1,7 @@
 import { convertOne } from "#api/conversion.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { StatusError, serviceUnavailable, tooLarge } from "#api/status.ts";
+import { maxBodyBytes } from "#server/http/limits.ts";
 import { StoreTimeoutError, StoreUnavailableError, ValueTooLargeError } from "#store/store.ts";
 
 /** The object in the version that is stored. */
@@ -18,3 +19,13 @@ export function statusOf(error: unknown): unknown {
   if (error instanceof ValueTooLargeError) return tooLarge(error.message);
   return error;
 }
+
+/** A character takes at most three bytes, so most texts need not be measured. */
+export const isTooLong = (text: string): boolean =>
+  text.length * 3 > maxBodyBytes && Buffer.byteLength(text) > maxBodyBytes;
+
+export const keyOf = (resource: Resource, { metadata }: ApiObject): string => {
+  const { storagePrefix } = resource.storedAs?.resource ?? resource;
+  const { namespace, name } = metadata;
+  return namespace ? `/registry/${storagePrefix}/${namespace}/${name}` : `/registry/${storagePrefix}/${name}`;
+};

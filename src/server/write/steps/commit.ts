@@ -42,8 +42,12 @@ export async function commitChange(
     if (!rewrites || !(await rewrites)) return current;
   }
   if (options.dryRun) return notWritten(resource, { object, current });
-  return await deps.objects.replace(resource, object, current.revision, beside);
+  // Most changes are of the status.
+  const specText = specOf(object) === specOf(current.object) ? current.specText : undefined;
+  return await deps.objects.replace(resource, object, current.revision, { beside, specText });
 }
+
+const specOf = ({ spec }: ApiObject & { readonly spec?: unknown }): unknown => spec;
 
 /** The write that removes the last finalizer of a deleted object also removes the object. undefined: as above. */
 export async function removeFinished(

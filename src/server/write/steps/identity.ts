@@ -1,7 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { badRequest, conflict, invalid, type StatusError, staleObject } from "#api/status.ts";
 import { invalidValue, root } from "#schema/field-error.ts";
-import { keyOf } from "#server/objects/objects.ts";
+import { keyOf } from "#server/objects/store-terms.ts";
 import { type Change, type Write } from "../write.ts";
 
 /** Refuses a change of another object than intended or, if the client gave a version, of another version. */
