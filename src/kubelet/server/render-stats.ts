@@ -94,20 +94,22 @@ const nodeMemory = (usage: Usage, capacityBytes: number) => ({
 const filesystemForm = ({ atMs, ...counts }: Filesystem) => ({ time: timestamp(atMs), ...counts });
 
 interface Sample {
-  readonly labels: Readonly<Record<string, string>>;
+  /** As text, because several families have the same. */
+  readonly labels: string;
   readonly value: number;
   readonly atMs?: number;
 }
 
 /** The body of `/metrics/resource`, which autoscalers and `kubectl top` read. */
 export function renderResourceMetrics(stats: NodeStats): string {
-  const node = stats.usage ? [{ labels: {}, usage: stats.usage }] : [];
+  const node = stats.usage ? [{ labels: "", usage: stats.usage }] : [];
   const pods = stats.pods.flatMap(({ name, namespace, usage }) =>
-    usage ? [{ labels: { namespace, pod: name }, usage }] : [],
+    usage ? [{ labels: labelsText({ namespace, pod: name }), usage }] : [],
   );
   const containers = stats.pods.flatMap((pod) =>
     pod.containers.map(({ name, usage, startedMs }) => {
-      return { labels: { container: name, namespace: pod.namespace, pod: pod.name }, usage, startedMs };
+      const labels = labelsText({ container: name, namespace: pod.namespace, pod: pod.name });
+      return { labels, usage, startedMs };
     }),
   );
   const cpu = ({ labels, usage }: { labels: Sample["labels"]; usage: Usage }): Sample => {
@@ -125,7 +127,7 @@ export function renderResourceMetrics(stats: NodeStats): string {
     family("node_memory_working_set_bytes", "gauge", node.map(memory)),
     family("pod_cpu_usage_seconds_total", "counter", pods.map(cpu)),
     family("pod_memory_working_set_bytes", "gauge", pods.map(memory)),
-    family("resource_scrape_error", "gauge", [{ labels: {}, value: 0 }]),
+    family("resource_scrape_error", "gauge", [{ labels: "", value: 0 }]),
   ].join("");
 }
 
@@ -140,10 +142,12 @@ const help: Readonly<Record<string, string>> = {
   resource_scrape_error: "1 if the metrics could not be collected.",
 };
 
+const labelsText = (labels: Readonly<Record<string, string>>): string =>
+  `{${Object.entries(labels)
+    .map(([key, text]) => `${key}="${escapeLabel(text)}"`)
+    .join(",")}}`;
+
 function family(name: string, type: string, samples: readonly Sample[]): string {
-  const lines = samples.map(({ labels, value, atMs }) => {
-    const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escapeLabel(text)}"`);
-    return `${name}${pairs.length > 0 ? `{${pairs.join(",")}}` : ""} ${value}${atMs ? ` ${atMs}` : ""}\n`;
-  });
+  const lines = samples.map(({ labels, value, atMs }) => `${name}${labels} ${value}${atMs ? ` ${atMs}` : ""}\n`);
   return samples.length === 0 ? "" : `# HELP ${name} ${help[name]}\n# TYPE ${name} ${type}\n${lines.join("")}`;
 }

@@ -73,13 +73,17 @@ class ReportReader {
   readonly #containersOf: ContainersOf;
   readonly #node: Sample = { atMs: 0, startedMs: 0 };
   readonly #pods = new Map<string, ReportedPod | undefined>();
+  /** By the text of the labels, which is the same in each family. undefined: it is not wanted. */
+  readonly #containers = new Map<string, Sample | undefined>();
 
   constructor(containersOf: ContainersOf) {
     this.#containersOf = containersOf;
   }
 
   take(lines: string): void {
-    for (const line of lines.split("\n")) if (line && !line.startsWith("#")) this.#takeLine(line);
+    for (const line of lines.split("\n")) {
+      if (line && line.length <= maxLineChars && !line.startsWith("#")) this.#takeLine(line);
+    }
   }
 
   report(): NodeReport {
@@ -97,19 +101,36 @@ class ReportReader {
   }
 
   #takeLine(line: string): void {
-    const nameEnd = line.search(/[{ ]/);
+    const brace = line.indexOf("{");
+    const labelsEnd = brace < 0 ? -1 : line.lastIndexOf("}");
+    const nameEnd = brace < 0 ? line.indexOf(" ") : brace;
     const family = families.get(line.slice(0, nameEnd));
-    if (!family) return;
-    const labels = line[nameEnd] === "{" ? labelsOf(line, nameEnd + 1) : { values: {}, end: nameEnd };
-    if (!labels) return;
-    const [value = Number.NaN, atMs = 0] = line.slice(labels.end).trim().split(" ").map(Number);
+    if (!family || labelsEnd < brace) return;
+    const [value = Number.NaN, atMs = 0] = line
+      .slice(labelsEnd < 0 ? nameEnd : labelsEnd + 1)
+      .trim()
+      .split(" ")
+      .map(Number);
     const amount = value * family.factor;
     if (!(amount >= 0 && amount <= maxAmount && atMs >= 0 && atMs <= lastMs)) return;
-    const target = family.of === "node" ? this.#node : this.#container(labels.values);
+    const labels = brace < 0 ? "" : line.slice(brace + 1, labelsEnd);
+    const target = family.of === "node" ? this.#nodeWith(labels) : this.#containerWith(labels);
     if (!target) return;
     target[family.part] = amount;
     // The time of the CPU counts, because rates are computed from it.
     if (family.part === "cpuNanoSeconds") target.atMs = Math.floor(atMs);
+  }
+
+  #nodeWith(labels: string): Sample | undefined {
+    return labelsOf(labels) && this.#node;
+  }
+
+  #containerWith(labels: string): Sample | undefined {
+    if (this.#containers.has(labels)) return this.#containers.get(labels);
+    const values = labelsOf(labels);
+    const target = values && this.#container(values);
+    this.#containers.set(labels, target);
+    return target;
   }
 
   #container({ namespace = "", pod: name = "", container = "" }: Readonly<Record<string, string>>) {
@@ -131,18 +152,17 @@ const maxAmount = 2 ** 63;
 /** The end of the year 9999. */
 const lastMs = 253_402_300_799_999;
 
-/** Undefined if the line is not what a kubelet writes. Names of Kubernetes need no escapes, so there are none. */
-function labelsOf(line: string, from: number): { values: Record<string, string>; end: number } | undefined {
+/** Undefined if they are not what a kubelet writes. Names of Kubernetes need no escapes, so there are none. */
+function labelsOf(text: string): Record<string, string> | undefined {
   const values: Record<string, string> = {};
   const label = /([a-z_]\w*)="([^"\\]*)",?/y;
-  label.lastIndex = from;
-  let end = from;
-  for (let match = label.exec(line); match; match = label.exec(line)) {
+  let end = 0;
+  for (let match = label.exec(text); match; match = label.exec(text)) {
     const [, name = "", value = ""] = match;
     if (name === "namespace" || name === "pod" || name === "container") values[name] = value;
     end = label.lastIndex;
   }
-  return line[end] === "}" ? { values, end: end + 1 } : undefined;
+  return end === text.length ? values : undefined;
 }
 
 function pointOf({ atMs, startedMs, cpuNanoSeconds, memoryBytes }: Sample): UsagePoint | undefined {
