@@ -29,8 +29,10 @@ export function readKinds(informers: Informers): void {
 export function volumesAt(informers: Informers, nodeName: string): Map<string, AttachableVolume & { pods: Pod[] }> {
   const found = new Map<string, AttachableVolume & { pods: Pod[] }>();
   for (const pod of informers.of(Pod).by("node", nodeName)) {
-    if (!usesVolumes(pod)) continue;
-    for (const claim of claimNamesOf(pod)) {
+    const claims = claimNamesOf(pod);
+    // Most pods have none, and a node is looked at with each of its reports.
+    if (claims.length === 0 || !usesVolumes(pod)) continue;
+    for (const claim of claims) {
       const attachable = volumeOfClaim(informers, pod, claim);
       if (!attachable) continue;
       const known = found.get(attachable.name);
