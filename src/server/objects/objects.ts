@@ -24,7 +24,7 @@ import {
   toStoredBytes,
   toStoredText,
 } from "./encode-once.ts";
-import { isTooLong, keyOf, statusOf, storedForm } from "./store-terms.ts";
+import { isTooLong, keyOf, nameOf, statusOf, storedForm } from "./store-terms.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 
 export interface ObjectsDeps {
@@ -396,5 +396,3 @@ export class Objects implements AsyncDisposable {
     return written.resource === reader ? written.object : undefined;
   }
 }
-
-const nameOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`;

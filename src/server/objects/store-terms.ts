@@ -29,3 +29,6 @@ export const keyOf = (resource: Resource, { metadata }: ApiObject): string => {
   const { namespace, name } = metadata;
   return namespace ? `/registry/${storagePrefix}/${namespace}/${name}` : `/registry/${storagePrefix}/${name}`;
 };
+
+/** Of the cache of a kind. */
+export const nameOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`;
