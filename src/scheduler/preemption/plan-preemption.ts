@@ -124,7 +124,7 @@ function whyNotEligible({ snapshot }: PreemptionDeps, { pod }: Nominated, reject
   return waits ? "not eligible due to a terminating pod on the nominated node." : undefined;
 }
 
-const endsByPreemption = ({ metadata, status }: Pod): boolean =>
+export const endsByPreemption = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined &&
   (status?.conditions ?? []).some(
     ({ type, status: value, reason }) =>

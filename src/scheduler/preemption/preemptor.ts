@@ -10,6 +10,7 @@ import { EndedVictims } from "./ended-victims.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
 import {
   type CandidateLimits,
+  endsByPreemption,
   findCandidates,
   noCandidate,
   type Preemption,
@@ -53,6 +54,7 @@ export class Preemptor {
   readonly #awaited = new Map<string, readonly string[]>();
 
   readonly #ended = new EndedVictims();
+  #hasTakenOver = false;
 
   constructor(deps: PreemptorDeps) {
     this.#deps = deps;
@@ -69,6 +71,7 @@ export class Preemptor {
   ): Promise<Outcome | undefined> {
     const { nominations } = this.#deps;
     if (this.#isWaiting(preemptor.key)) return refused(stillWaiting, undefined);
+    this.#takeOver();
     const uncounted = this.#ended.recent(this.#deps.clock.now(), (key) => this.#deps.snapshot.podOf(key));
     const budgets = new Budgets((namespace) => this.#deps.budgets.list(namespace), uncounted);
     const plan = await this.#plan({ ...this.#deps, budgets, limits }, preemptor, rejections, screen);
@@ -104,6 +107,17 @@ export class Preemptor {
   forget(key: string): void {
     this.#awaited.delete(key);
     this.#deps.nominations.delete(key);
+  }
+
+  /** Pods that another scheduler ended, which led before this one, may not be counted by budgets yet either. */
+  #takeOver(): void {
+    if (this.#hasTakenOver) return;
+    this.#hasTakenOver = true;
+    const pods = this.#deps.snapshot.nodes.flatMap((info) => Array.from(info.pods, ([key, pod]) => ({ key, pod })));
+    this.#ended.add(
+      pods.filter(({ pod }) => endsByPreemption(pod)),
+      this.#deps.clock.now(),
+    );
   }
 
   #isWaiting(key: string): boolean {
