@@ -1,12 +1,14 @@
 /**
  * How long `startCluster()` takes to its first ready pod, and how it handles many nodes and pods, on virtual time in one
- * process: `./orlop run bench/start-cluster.ts --nodes 1000 --pods 5000`.
+ * process: `./orlop run bench/start-cluster.ts --nodes 1000 --pods 5000`. With `--turns 100`
+ * it uses so many clusters one after another, ten at once, and shows what stays in memory.
  */
 import { parseArgs } from "node:util";
 import { Deployment } from "#api/apps/deployment.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
+import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const { values: flags } = parseArgs({
@@ -14,6 +16,7 @@ const { values: flags } = parseArgs({
     rounds: { type: "string", default: "3" },
     nodes: { type: "string", default: "0" },
     pods: { type: "string", default: "0" },
+    turns: { type: "string", default: "0" },
   },
 });
 
@@ -66,6 +69,32 @@ async function many(nodes: number, pods: number): Promise<void> {
   console.log(`${pods} pods gone: ${ms(end)}, ${memory()}`);
 }
 
+/** Memory that is in use after a collection. */
+async function heap(): Promise<string> {
+  await collectGarbage();
+  await collectGarbage();
+  return `${(process.memoryUsage().heapUsed / 2 ** 20).toFixed(1)} MiB`;
+}
+
+async function useOne(seed: number): Promise<void> {
+  await using cluster = await startCluster({ nodes: 2, seed });
+  await cluster.apply(Deployment, deployment(3));
+  await cluster.settle();
+}
+
+async function inTurn(turns: number): Promise<void> {
+  for (let turn = 1; turn <= turns; turn++) {
+    await useOne(turn);
+    if (turn % Math.ceil(turns / 5) === 0) console.log(`after ${turn} clusters in turn: ${await heap()}`);
+  }
+  for (let round = 1; round <= 3; round++) {
+    await Promise.all(Array.from({ length: 10 }, (_, index) => useOne(1000 * round + index)));
+    console.log(`after 10 clusters at once: ${await heap()}`);
+  }
+  console.log(`what keeps the process alive: ${process.getActiveResourcesInfo().join(", ") || "nothing"}`);
+}
+
 console.log(`from the start of the process: ${Math.round(performance.now())} ms`);
 for (let round = 0; round < Number(flags.rounds); round++) await firstPod();
 if (Number(flags.nodes) > 0) await many(Number(flags.nodes), Number(flags.pods));
+if (Number(flags.turns) > 0) await inTurn(Number(flags.turns));

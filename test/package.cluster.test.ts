@@ -46,7 +46,8 @@ before(() => {
   const place = path.join(caches, `orlop/node-${nodeVersion}/node_modules`);
   mkdirSync(place, { recursive: true });
   symlinkSync(path.join(modules, node), path.join(place, node));
-  write("package.json", { private: true, type: "module", dependencies });
+  const scripts = { facts: "node -p process.execPath+process.versions.modules" };
+  write("package.json", { private: true, type: "module", scripts, dependencies });
   npm(project, ["install", "--offline", "--no-audit", "--no-fund", "--cache", path.join(project, "cache")]);
   copyFileSync(path.join(root, "examples/own-test.ts"), path.join(project, "own-test.ts"));
 });
@@ -75,6 +76,32 @@ test("the package says what it is, and brings its documents", () => {
 
 test("the project keeps its own Node", () => {
   assert.deepEqual(readdirSync(path.join(project, "node_modules/.bin")).includes("node"), false);
+  // Native modules are compiled for the Node that scripts of the project see.
+  const before = run("node", ["-p", "process.execPath+process.versions.modules"]).output;
+  assert.equal(run("npm", ["run", "--silent", "facts"]).output, before);
+});
+
+test("the package could be published", () => {
+  // Nobody listens there, so nothing leaves the machine.
+  const args = ["publish", "--dry-run", "--offline", "--registry", "http://127.0.0.1:9", path.join(root, ".package")];
+  const { status, output } = run("npm", args);
+
+  assert.equal(status, 0, output);
+  assert.match(output, /^\+ orlop@\d+\.\d+\.\d+/m);
+});
+
+test("both processors have their Node, in the lock file and in the script", () => {
+  const lock: { packages: Record<string, { cpu?: unknown; os?: unknown; optional?: boolean; version?: string }> } =
+    JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8"));
+  const script = readFileSync(path.join(root, "orlop"), "utf8");
+
+  for (const cpu of ["x64", "arm64"]) {
+    const entry = lock.packages[`node_modules/node-linux-${cpu}`];
+    const { optional, version } = entry ?? {};
+    const found = { cpu: [entry?.cpu].flat(), os: [entry?.os].flat(), optional, version };
+    assert.deepEqual(found, { cpu: [cpu], os: ["linux"], optional: true, version: nodeVersion });
+    assert(script.includes(`package=node-$system-${cpu}`));
+  }
 });
 
 test("a machine with an old Node and no network gets one line that says what to run", () => {

@@ -30,11 +30,17 @@ export interface ServerOptions {
   readonly args?: readonly string[];
   /** The `orlop` to run instead of this checkout's. */
   readonly program?: string;
+  /** Flags of Node for this checkout's. */
+  readonly nodeArgs?: readonly string[];
 }
 
-export async function startServer({ dataDir, args = [], program }: ServerOptions = {}): Promise<RunningServer> {
+export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
+  const { dataDir, args = [], program, nodeArgs } = options;
   const dir = dataDir ?? makeTempDir();
-  const { child, output, ended } = spawnOrlop(["server", "--data-dir", dir, "--port", "0", ...args], program);
+  const { child, output, ended } = spawnOrlop(["server", "--data-dir", dir, "--port", "0", ...args], {
+    program,
+    nodeArgs,
+  });
   const url = await deadline(
     "the server to say that it serves",
     () => /serving (https:\S+)/.exec(output.stdout)?.[1],
@@ -69,13 +75,16 @@ export async function runOrlop(args: readonly string[]): Promise<Ended & { stdou
 
 function spawnOrlop(
   args: readonly string[],
-  program?: string,
+  {
+    program,
+    nodeArgs = [],
+  }: { readonly program?: string | undefined; readonly nodeArgs?: readonly string[] | undefined } = {},
 ): {
   child: ChildProcess;
   output: { stdout: string; stderr: string };
   ended: Promise<Ended>;
 } {
-  const own = ["--disable-warning=ExperimentalWarning", path.join(root, "src/bin/orlop.ts")];
+  const own = ["--disable-warning=ExperimentalWarning", ...nodeArgs, path.join(root, "src/bin/orlop.ts")];
   const child = spawn(program ?? process.execPath, [...(program ? [] : own), ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...withoutTestRunner(), NODE_COMPILE_CACHE: path.join(root, ".cache/compile") },

@@ -7,9 +7,10 @@ const labels = { app: "web" };
 const template = { metadata: { labels }, spec: { containers: [{ name: "web", image: "web:1" }] } };
 let cluster;
 
+// The first cluster of a process loads Orlop, which takes a slow machine longer than jest's five seconds.
 beforeAll(async () => {
   cluster = await startCluster({ nodes: 3 });
-});
+}, 60_000);
 afterAll(() => cluster[Symbol.asyncDispose]());
 
 test("three replicas become ready", async () => {

@@ -6,7 +6,10 @@ import { expect, test } from "vitest";
 const labels = { app: "web" };
 const template = { metadata: { labels }, spec: { containers: [{ name: "web", image: "web:1" }] } };
 
-test("three replicas become ready", async () => {
+// The first cluster of a process loads Orlop, which takes a slow machine longer than vitest's five seconds.
+const timeout = 60_000;
+
+test("three replicas become ready", { timeout }, async () => {
   await using cluster = await startCluster({ nodes: 3 });
 
   await cluster.apply(Deployment, {

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { goArchitecture, runCommand } from "#lib/process/processes.ts";
+import { goArchitecture } from "#lib/process/go-architecture.ts";
+import { runCommand } from "#lib/process/processes.ts";
 import { buildImageArchive, type ImageArchive } from "./image-archive.ts";
 
 /** Builds a small image from the machine's static BusyBox, with each of its commands in `/bin`. */

@@ -1,6 +1,7 @@
 import type { ContainerRuntime } from "#kubelet/runtime/runtime.ts";
 import type { Clock } from "#lib/async/clock.ts";
-import { goArchitecture, runCommand } from "#lib/process/processes.ts";
+import { goArchitecture } from "#lib/process/go-architecture.ts";
+import { runCommand } from "#lib/process/processes.ts";
 import { buildImageArchive, type ImageArchive } from "./image-archive.ts";
 import { pauseProgram } from "./pause-program.ts";
 

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { goArchitecture } from "#lib/process/processes.ts";
+import { goArchitecture } from "#lib/process/go-architecture.ts";
 import { buildPauseImage } from "./import.ts";
 import { pauseProgram } from "./pause-program.ts";
 

@@ -2,7 +2,7 @@ import { readFile, statfs } from "node:fs/promises";
 import os from "node:os";
 import { quantityMilliValue, quantityOf, quantityOfMilli, quantityValue } from "#api/meta/quantity.ts";
 import { amountOf, isHard, type Threshold } from "#kubelet/eviction/thresholds.ts";
-import { goArchitecture } from "#lib/process/processes.ts";
+import { goArchitecture } from "#lib/process/go-architecture.ts";
 
 /** The machine that a node runs on. */
 export interface Machine {

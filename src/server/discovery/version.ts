@@ -1,4 +1,5 @@
 import { kubernetesVersion } from "#api/version.ts";
+import { goArchitecture } from "#lib/process/go-architecture.ts";
 
 export const versionInfo = {
   major: "1",
@@ -13,5 +14,5 @@ export const versionInfo = {
   buildDate: "2026-08-01T00:00:00Z",
   goVersion: "none",
   compiler: "v8",
-  platform: "linux/amd64",
+  platform: `${process.platform}/${goArchitecture()}`,
 };
