@@ -5,7 +5,7 @@ import { type Node, parseJq } from "./parse.ts";
 import { JqFault, JqOverBudget, type Json, Meter, typeOf } from "./values.ts";
 
 export { JqError } from "./tokens.ts";
-export { JqFault, type Json } from "./values.ts";
+export { JqFault, JqOverBudget, type Json } from "./values.ts";
 
 /** An expression of jq that is ready to run. */
 export interface JqQuery {

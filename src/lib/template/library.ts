@@ -7,6 +7,7 @@ import {
   isFields,
   isList,
   isTrue,
+  jsonOf,
   keysOf,
   Numeral,
   read,
@@ -93,7 +94,7 @@ export const library: TemplateFunctions<unknown> = {
   toString: takes(1, ([value = null]) => show(value)),
   b64enc: takes(1, ([value]) => Buffer.from(text(value)).toString("base64")),
   b64dec: takes(1, ([value]) => Buffer.from(text(value), "base64").toString()),
-  toJson: takes(1, ([value = null]) => JSON.stringify(value)),
+  toJson: takes(1, ([value = null]) => jsonOf(value)),
   toYaml: takes(1, ([value = null]) => blockYaml(value)),
 
   int: takes(1, ([value = null]) => Math.trunc(numberOf(value))),

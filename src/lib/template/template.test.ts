@@ -83,7 +83,7 @@ const cases: readonly (readonly [source: string, text: string])[] = [
   ],
   [
     '{{ toJson .spec.containers }} {{ b64enc .name }} {{ b64dec "d2Vi" }}',
-    '[{"name":"a","image":"x:1"},{"name":"b"}] d2Vi web',
+    '[{"image":"x:1","name":"a"},{"name":"b"}] d2Vi web',
   ],
   ["a:{{ toYaml .labels | nindent 2 }}", 'a:\n  "a/b": "c"\n  "app": "web"\n  '],
 ];

@@ -12,7 +12,8 @@ export interface Template<S> {
   render(data: Value, scope: S): string;
 }
 
-const maxSteps = 50_000;
+/** Some milliseconds at most. */
+const maxSteps = 20_000;
 const maxOutput = 1 << 20;
 
 /** Reads a template, which may call these functions. Throws a TemplateError with the place of the first fault. */

@@ -63,6 +63,12 @@ export function show(value: Value, depth = 0): string {
   return textOf(value) ?? String(value);
 }
 
+/** JSON with the members of objects in order, as Go writes it. */
+export const jsonOf = (value: Value): string =>
+  JSON.stringify(value, (_, part: Value) =>
+    isFields(part) ? fieldsOf(keysOf(part).map((key) => [key, part[key] ?? null])) : part,
+  );
+
 /** An object that has exactly these members, under any names. */
 export function fieldsOf(entries: Iterable<readonly [string, Value]>): Fields {
   const fields: Record<string, unknown> = {};

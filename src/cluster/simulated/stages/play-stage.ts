@@ -55,26 +55,27 @@ export async function playStage(player: Player, playing: Playing, signal: AbortS
       if (effect) latest = (await perform(player, { resource, object: latest, effect }, signal)) ?? latest;
     } catch (error) {
       if (!isFinal(error)) throw error;
-      if (!isNotFound(error)) report(player, playing, error);
+      if (!isNotFound(error)) reportFault(player, playing.object, `stage ${playing.stage.name}: ${error.message}`);
       return;
     }
     playing.done++;
   }
 }
 
-type Final = TemplateFault | YamlError | StageFault | StatusError;
-
 /** Whether trying again would end in the same way. */
-function isFinal(error: unknown): error is Final {
+function isFinal(error: unknown): error is Error {
   if (error instanceof StatusError) return error.code < 500 && error.code !== 429 && !isConflict(error);
-  return error instanceof TemplateFault || error instanceof YamlError || error instanceof StageFault;
+  if (error instanceof TemplateFault || error instanceof YamlError || error instanceof StageFault) return true;
+  // Data may be nested as deep as a request allows, which is deeper than a template can follow.
+  return error instanceof RangeError;
 }
 
-function report({ log, events, resource }: Player, { stage, object }: Playing, error: Final): void {
+/** Says that an object takes no stage, or only a part of one. */
+export function reportFault({ log, events, resource }: Player, object: ApiObject, message: string): void {
   const { namespace, name } = object.metadata;
-  log.warn("a stage does not work for an object", { stage: stage.name, kind: resource.kind, namespace, name, error });
+  log.warn("a stage does not work for an object", { kind: resource.kind, namespace, name, message });
   const about = { ...object, kind: resource.kind, apiVersion: apiVersionOf(resource) };
-  events.event(about, "Warning", "FailedStage", `stage ${stage.name}: ${error.message}`);
+  events.event(about, "Warning", "FailedStage", message);
 }
 
 const kubeletPort = 10_250;
@@ -87,6 +88,7 @@ function scopeFor({ clock, nodes, startTime }: Player, object: ApiObject): Stage
     version: kubeletVersion,
     nodeName,
     nodePort: kubeletPort,
+    uid: object.metadata.uid ?? "",
     nodeIPs: (name) => nodes.ipsOf(name),
     podIPs: ({ node, uid, isOnHost }) => nodes.podIps(node, uid, isOnHost),
   };

@@ -4,8 +4,9 @@ import { dynType } from "#cel/types/type.ts";
 import { valueFor } from "#cel/values/data.ts";
 import { Duration, type Value } from "#cel/values/value.ts";
 import { kubernetesEnvironment, perCallLimit } from "#cel-kubernetes/environment.ts";
-import { compileJq, JqFault, type Json } from "#lib/jq/jq.ts";
+import { compileJq, JqFault, JqOverBudget, type Json } from "#lib/jq/jq.ts";
 import { checked, fields, text } from "../read-fields.ts";
+import { StageFault } from "./stage.ts";
 
 /** What an expression says about an object; undefined: nothing. */
 export type Expression = (object: ApiObject) => Json | Duration | undefined;
@@ -18,6 +19,8 @@ export function readJq(source: unknown, where: string): (object: ApiObject) => r
     try {
       return query.run(object as unknown as Json).filter((value) => value !== null);
     } catch (error) {
+      // Nobody knows what it would have said, so the object takes no stage.
+      if (error instanceof JqOverBudget) throw new StageFault(`${where} ${error.message}`, { cause: error });
       if (error instanceof JqFault) return [];
       throw error;
     }

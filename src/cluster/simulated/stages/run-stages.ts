@@ -13,8 +13,8 @@ import { type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { chooseStage, randomPerName } from "./choose-stage.ts";
 import { fakeNodeLeases } from "./fake-node-leases.ts";
 import { findKind } from "./perform.ts";
-import { type Player, type Playing, playStage, stagePlayer } from "./play-stage.ts";
-import type { Stage } from "./stage.ts";
+import { type Player, type Playing, playStage, reportFault, stagePlayer } from "./play-stage.ts";
+import { type Stage, StageFault } from "./stage.ts";
 import { type OwnNodes, StageNodes } from "./stage-nodes.ts";
 
 export interface StagesDeps extends Omit<RunDeps, "client"> {
@@ -106,7 +106,7 @@ interface Plan {
 
 function stageReconciler(own: ReconcilerDeps, deps: KindDeps, { resource, stages }: Kind): Reconciler {
   const plans = new Map<string, Plan>();
-  const player = stagePlayer({ ...deps, ...own }, resource);
+  const player = { ...stagePlayer({ ...deps, ...own }, resource), randomOf: deps.randomOf };
   const keyOf = ({ namespace, name }: { namespace?: string | undefined; name?: string | undefined }): string =>
     objectKey(namespace, name);
   return {
@@ -119,7 +119,7 @@ function stageReconciler(own: ReconcilerDeps, deps: KindDeps, { resource, stages
         plans.delete(key);
         return undefined;
       }
-      const plan = planFor(deps, stages, { object, known: plans.get(key) });
+      const plan = planFor(player, stages, { object, known: plans.get(key) });
       plans.set(key, plan);
       return await advance(player, plan, signal);
     },
@@ -132,17 +132,26 @@ function stageReconciler(own: ReconcilerDeps, deps: KindDeps, { resource, stages
 
 /** A change of the object begins anew: another stage may be for it now, and its time starts again. */
 function planFor(
-  { clock, randomOf }: KindDeps,
+  player: StagePlayer,
   stages: readonly Stage[],
   { object, known }: { readonly object: ApiObject; readonly known: Plan | undefined },
 ): Plan {
   const { resourceVersion: version, uid = "", namespace = "", name = "" } = object.metadata;
   if (known?.version === version && known?.uid === uid) return known;
   const count = (known?.count ?? -1) + 1;
-  const random = randomOf(`${stages[0]?.kind}/${namespace}/${name}/${count}`);
-  const choice = chooseStage(stages, object, { nowMs: clock.now(), random });
-  return { version, uid, count, playing: choice && { ...choice, object, done: 0 } };
+  const random = player.randomOf(`${player.resource.kind}/${namespace}/${name}/${count}`);
+  const plan: Plan = { version, uid, count, playing: undefined };
+  try {
+    const choice = chooseStage(stages, object, { nowMs: player.clock.now(), random });
+    return { ...plan, playing: choice && { ...choice, object, done: 0 } };
+  } catch (error) {
+    if (!(error instanceof StageFault)) throw error;
+    reportFault(player, object, error.message);
+    return plan;
+  }
 }
+
+type StagePlayer = Player & Pick<KindDeps, "randomOf">;
 
 async function advance(player: Player, plan: Plan, signal: AbortSignal): Promise<Again | undefined> {
   const { playing } = plan;

@@ -1,7 +1,7 @@
 import { builtins } from "#lib/template/builtins.ts";
 import { type TemplateFunctions, takes } from "#lib/template/function.ts";
 import { library } from "#lib/template/library.ts";
-import { isTrue, read, textOf, type Value } from "#lib/template/values.ts";
+import { isTrue, jsonOf, read, textOf, type Value } from "#lib/template/values.ts";
 import { goQuote } from "#lib/text/go-quote.ts";
 import { blockYaml } from "#lib/yaml/block-yaml.ts";
 
@@ -14,6 +14,7 @@ export interface StageScope {
   /** The node that the object is, or that the pod is on. */
   readonly nodeName: string;
   readonly nodePort: number;
+  readonly uid: string;
   /** The addresses of a node. */
   nodeIPs(name: string): readonly string[];
   /** The addresses of a pod, the same each time. */
@@ -44,6 +45,10 @@ const forPods: TemplateFunctions<StageScope> = {
   NodeIP: nodeIP,
   NodeIPWith: takes(1, ([node = null], _, { nodeIPs }: StageScope) => nodeIPs(text(node))[0] ?? ""),
   NodeIPsWith: takes(1, ([node = null], _, { nodeIPs }: StageScope) => nodeIPs(text(node))),
+  PodIP: takes(
+    0,
+    (_, __, { podIPs: of, nodeName, uid }: StageScope) => of({ node: nodeName, isOnHost: false, uid })[0] ?? "",
+  ),
   PodIPWith: takes(5, (pod, _, scope: StageScope) => podIPs(pod, scope)[0] ?? ""),
   PodIPsWith: takes(5, (pod, _, scope: StageScope) => podIPs(pod, scope)),
 };
@@ -59,7 +64,7 @@ const text = (value: Value): string => textOf(value) ?? "";
 
 /** Everything as a text in quotes: a text as JSON, anything else as its JSON in a text. */
 function quoted(value: Value): string {
-  const json = JSON.stringify(value);
+  const json = jsonOf(value);
   return json.startsWith('"') ? json : goQuote(json);
 }
 

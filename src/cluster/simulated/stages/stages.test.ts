@@ -54,6 +54,15 @@ test("a selector compares labels, annotations and the values of expressions", ()
   }
 });
 
+test("an object that takes an expression too long takes no stage", () => {
+  const selector = { matchExpressions: [{ key: ".spec.list[] | .[] | .a", operator: "DoesNotExist" }] };
+  const list = Array.from({ length: 200 }, () => Array.from({ length: 200 }, () => ({})));
+  assert.throws(
+    () => stage({ selector }).isFor(object({}, { spec: { list } })),
+    /^StageFault: Stage "s": spec\.selector\.matchExpressions\[0\]\.key takes too many steps$/,
+  );
+});
+
 test("a delay lies between its two times, which the object may say", () => {
   const nowMs = Date.parse("2026-01-01T00:00:00Z");
   const due = (delay: object, annotations: Record<string, string> = {}, random = 0.5): number | undefined => {
@@ -104,6 +113,7 @@ const scope: StageScope = {
   version: "v1",
   nodeName: "node-1",
   nodePort: 10_250,
+  uid: "u",
   nodeIPs: (name) => (name === "node-1" ? ["172.16.0.1"] : []),
   podIPs: ({ uid, isOnHost }) => [isOnHost ? "172.16.0.1" : `ip-of-${uid}`],
 };
@@ -123,7 +133,7 @@ test("steps become events, patches, applied objects and deletions", async () => 
     event: { reason: "R" },
     finalizers: { remove: [{ value: "a" }], add: [{ value: "c" }] },
     statusTemplate:
-      "ip: {{ PodIPWith .spec.nodeName false .metadata.uid `` `` | Quote }}\ncount: {{ .spec.n }}\nq: {{ .spec.n | Quote }}",
+      "own: {{ PodIP }}\nip: {{ PodIPWith .spec.nodeName false .metadata.uid `` `` | Quote }}\ncount: {{ .spec.n }}\nq: {{ .spec.n | Quote }}",
     delete: true,
   };
   const way = { subresource: undefined, as: undefined };
@@ -136,7 +146,7 @@ test("steps become events, patches, applied objects and deletions", async () => 
     },
     {
       type: "patch",
-      patch: { type: "strategic", body: { status: { ip: "ip-of-u", count: 3, q: "3" } } },
+      patch: { type: "strategic", body: { status: { own: "ip-of-u", ip: "ip-of-u", count: 3, q: "3" } } },
       subresource: "status",
       as: undefined,
     },
