@@ -53,12 +53,14 @@ export async function runPackageMatrix(args: readonly string[]): Promise<void> {
     options: {
       nodes: { type: "string", default: Object.keys(nodes).join(",") },
       managers: { type: "string", default: Object.keys(managers).join(",") },
+      /** Instead of a new one of this checkout. */
+      tarball: { type: "string" },
     },
   });
   const work = mkdtempSync(path.join(tmpdir(), "orlop-package-"));
   let isWrong = false;
   try {
-    const tarball = pack(work);
+    const tarball = values.tarball ? path.resolve(values.tarball) : pack(work);
     for (const major of values.nodes.split(",")) {
       const bin = installNode(work, major);
       for (const manager of values.managers.split(",")) {
@@ -124,7 +126,7 @@ function tryOut({ work, tarball, bin, manager, major }: Cell): readonly string[]
   ] as const)
     writeFileSync(path.join(cwd, name), text);
   const installed = run(how.install[0] ?? "", how.install.slice(1), { cwd, env });
-  if (installed.status !== 0) return [`install: ${lastLine(installed.output)}`];
+  if (installed.status !== 0) return [`install: ${installed.output.trim().split("\n").slice(-5).join(" / ")}`];
   const exec = (...command: readonly string[]) =>
     run(how.exec[0] ?? "", [...how.exec.slice(1), ...command], { cwd, env });
   const plain = run(path.join(bin, "node"), ["-p", "process.versions.node + ' ' + process.versions.modules"], {
@@ -135,8 +137,10 @@ function tryOut({ work, tarball, bin, manager, major }: Cell): readonly string[]
   const version = exec("orlop", "--version");
   return [
     ...(existsSync(path.join(cwd, "node_modules/.bin/node")) ? ["there is a node in .bin"] : []),
-    ...(seen.output.trim().endsWith(plain.output.trim()) ? [] : [`the project's Node is ${lastLine(seen.output)}`]),
-    ...(version.status === 0 && /\d+\.\d+\.\d+/.test(version.output)
+    ...(seen.stdout.trim() === plain.stdout.trim()
+      ? []
+      : [`the project's Node is ${lastLine(seen.stdout)} instead of ${lastLine(plain.stdout)}`]),
+    ...(version.status === 0 && /\d+\.\d+\.\d+/.test(version.stdout)
       ? []
       : [`orlop --version: ${lastLine(version.output)}`]),
     ...testFaults(exec, major),
@@ -160,6 +164,7 @@ function testFaults(exec: Exec, major: number): readonly string[] {
 
 interface Outcome {
   readonly status: number | null;
+  readonly stdout: string;
   readonly output: string;
 }
 
@@ -169,11 +174,11 @@ function run(
   options: { readonly cwd: string; readonly env?: object },
 ): Outcome {
   // Variables of npm and the test runner are about this package, not about the project.
-  const inherited = Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_/i.test(name));
+  const inherited = Object.entries(process.env).filter(([name]) => !/^npm_(?!config_)|^NODE_(?!EXTRA_CA)/i.test(name));
   const env = { ...Object.fromEntries(inherited), ...options.env };
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: options.cwd, env, encoding: "utf8" });
   if (error) throw error;
-  return { status, output: stdout + stderr };
+  return { status, stdout, output: stdout + stderr };
 }
 
 function sure({ status, output }: Outcome): void {
