@@ -13,9 +13,13 @@ const folder = path.resolve(import.meta.dirname, "../examples/tests");
 export async function runExampleSeeds(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
-    options: { seeds: { type: "string", default: "100" }, from: { type: "string", default: "1" } },
+    options: {
+      seeds: { type: "string", default: "100" },
+      from: { type: "string", default: "1" },
+      only: { type: "string", default: "" },
+    },
   });
-  const files = readdirSync(folder).filter((file) => file.endsWith(".test.ts"));
+  const files = readdirSync(folder).filter((file) => file.endsWith(".test.ts") && file.includes(values.only));
   passOnSeeds();
   const first = Number(values.from);
   for (let seed = first; seed < first + Number(values.seeds); seed++) {

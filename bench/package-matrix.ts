@@ -20,10 +20,20 @@ import { parseArgs } from "node:util";
 const root = path.resolve(import.meta.dirname, "..");
 const nodes = { "20": "20.20.2", "22": "22.23.3", "24": "24.21.0", "26": "26.10.0" };
 /** How each installs a project, and how it runs a program of it. */
-const managers: Readonly<Record<string, { readonly install: readonly string[]; readonly exec: readonly string[] }>> = {
+interface Manager {
+  readonly install: readonly string[];
+  readonly exec: readonly string[];
+  /** How it runs Node, if not like other programs. */
+  readonly node?: readonly string[];
+}
+const managers: Readonly<Record<string, Manager>> = {
   npm: { install: ["npm", "install", "--no-audit", "--no-fund"], exec: ["npx", "--no-install"] },
   pnpm: { install: ["npx", "-y", "pnpm@10.12.1", "install"], exec: ["npx", "-y", "pnpm@10.12.1", "exec"] },
-  yarn: { install: ["npx", "-y", "yarn@1.22.22", "install"], exec: ["npx", "-y", "yarn@1.22.22", "run", "--silent"] },
+  yarn: {
+    install: ["npx", "-y", "yarn@1.22.22", "install"],
+    exec: ["npx", "-y", "yarn@1.22.22", "--silent", "run"],
+    node: ["npx", "-y", "yarn@1.22.22", "--silent", "node"],
+  },
 };
 /** Has a compiled part. */
 const native = { bufferutil: "4.1.0" };
@@ -127,8 +137,10 @@ function tryOut({ work, tarball, bin, manager, major }: Cell): readonly string[]
     writeFileSync(path.join(cwd, name), text);
   const installed = run(how.install[0] ?? "", how.install.slice(1), { cwd, env });
   if (installed.status !== 0) return [`install: ${installed.output.trim().split("\n").slice(-5).join(" / ")}`];
-  const exec = (...command: readonly string[]) =>
-    run(how.exec[0] ?? "", [...how.exec.slice(1), ...command], { cwd, env });
+  const exec: Exec = (program, ...args) => {
+    const [command = "", ...rest] = program === "node" ? (how.node ?? [...how.exec, program]) : [...how.exec, program];
+    return run(command, [...rest, ...args], { cwd, env });
+  };
   const plain = run(path.join(bin, "node"), ["-p", "process.versions.node + ' ' + process.versions.modules"], {
     cwd,
     env,
@@ -147,7 +159,7 @@ function tryOut({ work, tarball, bin, manager, major }: Cell): readonly string[]
   ];
 }
 
-type Exec = (...command: readonly string[]) => Outcome;
+type Exec = (program: string, ...args: readonly string[]) => Outcome;
 
 /** Where Node is too old, one line says so, and the command runs the same test. */
 function testFaults(exec: Exec, major: number): readonly string[] {
