@@ -1,11 +1,13 @@
 /**
  * Writes the package into .package/, for `npm pack` and `npm publish`. Node does not strip types below node_modules, so each
- * module of src/ becomes JavaScript with the same lines and columns, and a declaration.
+ * module of src/ becomes JavaScript with the same lines and columns, and a declaration. A server runs them as one bundle.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import path from "node:path";
+import { packageBundle } from "#lib/bundle/places.ts";
+import { writeBundle } from "./bundle.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const src = path.join(root, "src");
@@ -56,4 +58,5 @@ function writeManifest(): void {
 }
 
 build();
+await writeBundle({ source: dist, extension: ".js", out: packageBundle(dist), isFixed: true });
 writeManifest();

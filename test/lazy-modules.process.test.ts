@@ -60,7 +60,7 @@ test("a server loads only what it uses", async () => {
     path.join(dir, "data"),
   ];
   const args = ["--disable-warning=ExperimentalWarning", "--import", hook, ...server];
-  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, LOADED: list } });
+  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, LOADED: list, ORLOP_SOURCES: "1" } });
   for await (const chunk of child.stdout) if (String(chunk).includes("serving")) break;
   child.kill("SIGTERM");
   await once(child, "exit");

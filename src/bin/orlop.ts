@@ -1,10 +1,24 @@
-import { resolveModules } from "#lib/process/resolve-modules.ts";
+import path from "node:path";
+import { isBuilt, openModules } from "../lib/bundle/open-modules.ts";
 
-resolveModules(new URL("..", import.meta.url).href);
-const { commands, runCommand } = await import("#cli/main.ts");
+const source = path.resolve(import.meta.dirname, "..");
+const args = process.argv.slice(2);
+const { ORLOP_SOURCES, ORLOP_REFRESH } = process.env;
+// A short command needs few modules, which are loaded faster one by one.
+const usesBundle = !ORLOP_SOURCES && (args[0] === "server" || args.includes("--foreground"));
+const modules = usesBundle ? openModules(source, args[0] === "server" ? "server" : "node") : undefined;
 
-// A reader such as `head` may close the pipe early. The command still finishes; only its output is lost.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-
-// Timers that are still pending must not keep a finished command alive.
-process.exit(await runCommand(commands, process.argv.slice(2)));
+if (modules) {
+  const { start } = modules.load(
+    `cli/start/start${path.extname(import.meta.filename)}`,
+  ) as typeof import("#cli/start/start.ts");
+  await start(args, modules.keepCode);
+} else {
+  const { resolveModules } = await import("../lib/process/resolve-modules.ts");
+  resolveModules(new URL("..", import.meta.url).href);
+  const { start } = await import("#cli/start/start.ts");
+  const { refreshBundle } = await import("../lib/bundle/refresh.ts");
+  await start(args, () => {
+    if (usesBundle && ORLOP_REFRESH && !isBuilt(source)) refreshBundle(path.dirname(source));
+  });
+}

@@ -73,6 +73,13 @@ export async function runOrlop(args: readonly string[]): Promise<Ended & { stdou
   return { ...(await ended), ...output };
 }
 
+/** With other flags than the launcher's, V8 would not use the code that was compiled with those. */
+const launcherFlags = [
+  "--disable-warning=ExperimentalWarning",
+  "--max-semi-space-size=8",
+  "--no-allocation-site-pretenuring",
+];
+
 function spawnOrlop(
   args: readonly string[],
   {
@@ -84,7 +91,7 @@ function spawnOrlop(
   output: { stdout: string; stderr: string };
   ended: Promise<Ended>;
 } {
-  const own = ["--disable-warning=ExperimentalWarning", ...nodeArgs, path.join(root, "src/bin/orlop.ts")];
+  const own = [...launcherFlags, ...nodeArgs, path.join(root, "src/bin/orlop.ts")];
   const child = spawn(program ?? process.execPath, [...(program ? [] : own), ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...withoutTestRunner(), NODE_COMPILE_CACHE: path.join(root, ".cache/compile") },

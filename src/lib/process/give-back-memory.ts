@@ -1,4 +1,5 @@
 import { type Clock } from "#lib/async/clock.ts";
+import { runAfterStart } from "./after-start.ts";
 import { collectGarbage, shrinkHeap } from "./collect-garbage.ts";
 
 /** Whatever only the start needed is garbage when the process was idle for so long. */
@@ -41,7 +42,10 @@ export interface MemoryDeps {
 export async function giveBackMemory(deps: MemoryDeps, signal: AbortSignal): Promise<void> {
   const { clock, shrink = shrinkHeap, findTrim = findMallocTrim } = deps;
   await clock.sleep(startedMs, signal);
-  if (await becomesIdle(deps, signal)) await shrink();
+  if (await becomesIdle(deps, signal)) {
+    runAfterStart();
+    await shrink();
+  }
   await clock.sleep(pauseMs, signal);
   // Not earlier: finding it takes two MiB, and a process that has just started has nothing to return.
   const trim = findTrim();

@@ -1,0 +1,66 @@
+/**
+ * Makes the next starts of this checkout fast: builds its bundle unless the current one has what the sources say, and starts
+ * a server once, which keeps the code that V8 compiled for it.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { findBundle } from "#lib/bundle/find-bundle.ts";
+import { checkoutBundle, codeFolder } from "#lib/bundle/places.ts";
+import { readPidFile } from "#lib/process/pid-file.ts";
+import { isRunning } from "#lib/process/processes.ts";
+import { writeBundle } from "./bundle.ts";
+
+const root = path.resolve(import.meta.dirname, "..");
+const source = path.join(root, "src");
+const out = checkoutBundle(root);
+const pollMs = 50;
+const maxWarmUpMs = 30_000;
+
+mkdirSync(path.dirname(out), { recursive: true });
+{
+  using _lock = await takeLock(`${out}.lock`);
+  if (!findBundle(out, source)) await writeBundle({ source, extension: ".ts", out });
+  const bundle = findBundle(out, source);
+  if (bundle) await warmUp(path.join(codeFolder(root), bundle.manifest.folder));
+}
+
+/** Only one process builds at a time. One that was killed leaves its lock, which the next one takes over. */
+async function takeLock(file: string): Promise<Disposable> {
+  for (;;) {
+    try {
+      writeFileSync(file, `${process.pid}\n`, { flag: "wx" });
+      return { [Symbol.dispose]: () => rmSync(file, { force: true }) };
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    }
+    const holder = readPidFile(file);
+    if (holder !== undefined && isRunning(holder)) await sleep(pollMs);
+    else rmSync(file, { force: true });
+  }
+}
+
+/** Runs a server until it has kept its code, which it does as soon as it is idle. */
+async function warmUp(folder: string): Promise<void> {
+  if (hasCode(folder)) return;
+  const dataDir = mkdtempSync(path.join(tmpdir(), "orlop-warm-up-"));
+  const args = ["server", "--data-dir", dataDir, "--port", "0"];
+  const server = spawn(path.join(root, "orlop"), args, { stdio: "ignore" });
+  const ended = once(server, "exit");
+  const end = performance.now() + maxWarmUpMs;
+  while (!hasCode(folder) && server.exitCode === null && performance.now() < end) await sleep(pollMs);
+  server.kill();
+  await ended;
+  rmSync(dataDir, { recursive: true, force: true });
+}
+
+function hasCode(folder: string): boolean {
+  try {
+    return readdirSync(folder).some((name) => name.startsWith("server-") && name.endsWith(".code"));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,32 @@
+import { accessSync, constants } from "node:fs";
+import path from "node:path";
+import { crc32 } from "node:zlib";
+
+/** Where Orlop keeps what it can make again: beside itself, or in the user's cache if it cannot write there. */
+function cacheOf(root: string, env: NodeJS.ProcessEnv): { folder: string; isShared: boolean } {
+  if (isWritable(root)) return { folder: path.join(root, ".cache"), isShared: false };
+  const caches = env.XDG_CACHE_HOME || path.join(env.HOME || "/tmp", ".cache");
+  return { folder: path.join(caches, "orlop"), isShared: true };
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The bundle of a checkout. Several checkouts may share the user's cache. */
+export function checkoutBundle(root: string, env: NodeJS.ProcessEnv = process.env): string {
+  const { folder, isShared } = cacheOf(root, env);
+  return path.join(folder, "bundle", isShared ? crc32(root).toString(16) : "");
+}
+
+/** The bundle of the package, which is built with it. */
+export const packageBundle = (source: string): string => path.join(source, "bundle");
+
+/** What V8 compiled, in a folder for each bundle. */
+export const codeFolder = (root: string, env: NodeJS.ProcessEnv = process.env): string =>
+  path.join(cacheOf(root, env).folder, "code");

@@ -1,0 +1,10 @@
+const acts: (() => void)[] = [];
+
+/** Does something once, when this process is idle after its start. A process that ends before does not do it. */
+export function afterStart(act: () => void): void {
+  acts.push(act);
+}
+
+export function runAfterStart(): void {
+  for (const act of acts.splice(0)) act();
+}
