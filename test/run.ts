@@ -33,7 +33,7 @@ const longest = [
 ];
 for (const file of longest) if (!all.includes(file)) throw new Error(`${file} is not a test file`);
 
-const preloaded = ["./test/support/quiet-promises.ts", "./test/support/cpu-time.ts"];
+const preloaded = ["./src/bin/preload.ts", "./test/support/quiet-promises.ts", "./test/support/cpu-time.ts"];
 const flags = ["--disable-warning=ExperimentalWarning", ...preloaded.flatMap((file) => ["--import", file])];
 const bin = (name: string): string => path.join(root, "node_modules", ".bin", name);
 
