@@ -5,7 +5,7 @@ import { isConflict, isNotFound, StatusError } from "#api/status.ts";
 import { type FaultyApi, openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Widget } from "#testing/widget.ts";
-import { currentTrace, traceparent } from "#trace/trace.ts";
+import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
 import { type WatchEvent } from "../client.ts";
 import { localClient } from "./local.ts";
 
@@ -88,13 +88,13 @@ test("updateStatus(), patch() and apply() use their own endpoints", async () => 
 
 test("calls carry the user and the trace, and events carry the trace that caused them", async () => {
   await using api = await newApi();
-  const seen: ApiRequest[] = [];
-  api.intercept = (request) => void seen.push(request);
+  const seen: { readonly request: ApiRequest; readonly inTrace: Trace | undefined }[] = [];
+  api.intercept = (request) => void seen.push({ request, inTrace: currentTrace.getStore() });
 
   await currentTrace.run(trace, () => api.client.create(Widget, widget("a")));
 
-  assert.equal(seen[0]?.peer.user?.name, "admin");
-  assert.equal(seen[0]?.headers.traceparent, traceparent(trace));
+  assert.equal(seen[0]?.request.peer.user?.name, "admin");
+  assert.equal(seen[0]?.inTrace, trace);
   const [event] = await take(api, 1);
   const written = api.traceOf(api.revision);
   assert(written);
