@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
@@ -21,4 +22,20 @@ test("a body that arrives byte by byte is held in little more than its size", as
   const body = await reading;
   assert.equal(body.length, 200_000);
   assert.equal(body[199_999], 199_999 & 255);
+});
+
+test("a body that ended or was cut off before it is read does not keep anybody waiting", async () => {
+  const connection = new Connection(new Socket(), 0);
+  const options = { connection, startedMs: 0, count: () => {} };
+  const ended = new PassThrough();
+  ended.end();
+  ended.read(0);
+  await once(ended, "end");
+  const cut = new PassThrough();
+  cut.destroy();
+  await once(cut, "close");
+
+  assert.equal((await readBody(ended as unknown as BodySource, options)).length, 0);
+  await assert.rejects(readBody(cut as unknown as BodySource, options), /hung up/);
+  assert.equal(connection.receiving.size, 0);
 });

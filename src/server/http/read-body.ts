@@ -18,6 +18,9 @@ export interface BodyOptions {
 
 /** Reads a body as it was sent, up to the limit and within the deadline of its connection. */
 export function readBody(source: BodySource, { connection, startedMs, count }: BodyOptions): Promise<Uint8Array> {
+  // An empty body ends by itself, perhaps before the request has its turn. Then no event comes any more.
+  if (source.readableEnded) return Promise.resolve(new Uint8Array());
+  if (source.destroyed) return Promise.reject(hungUp());
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   // Joins small chunks: a client may send each byte in a chunk of its own.
   let received = new ByteQueue();
@@ -48,10 +51,12 @@ export function readBody(source: BodySource, { connection, startedMs, count }: B
     resolve(received.take(received.size));
   });
   source.once("close", () => {
-    if (!source.readableEnded) stop(badRequest("the client hung up before the body was complete"));
+    if (!source.readableEnded) stop(hungUp());
   });
   return promise;
 }
+
+const hungUp = () => badRequest("the client hung up before the body was complete");
 
 const gunzip = promisify(zlib.gunzip);
 
