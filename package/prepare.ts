@@ -4,14 +4,13 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findBundle } from "#lib/bundle/find-bundle.ts";
 import { checkoutBundle, codeFolder } from "#lib/bundle/places.ts";
 import { readPidFile } from "#lib/process/pid-file.ts";
-import { isRunning } from "#lib/process/processes.ts";
 import { writeBundle } from "./bundle.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
@@ -30,16 +29,42 @@ mkdirSync(path.dirname(out), { recursive: true });
 
 /** Only one process builds at a time. One that was killed leaves its lock, which the next one takes over. */
 async function takeLock(file: string): Promise<Disposable> {
+  // Written before it becomes the lock, so that nobody reads half of it.
+  const own = `${file}.${process.pid}`;
+  writeFileSync(own, `${process.pid}\n`);
   for (;;) {
     try {
-      writeFileSync(file, `${process.pid}\n`, { flag: "wx" });
+      linkSync(own, file);
+      rmSync(own);
       return { [Symbol.dispose]: () => rmSync(file, { force: true }) };
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
     }
-    const holder = readPidFile(file);
-    if (holder !== undefined && isRunning(holder)) await sleep(pollMs);
-    else rmSync(file, { force: true });
+    if (isHeld(file)) await sleep(pollMs);
+    else removeLock(file, `${own}.old`);
+  }
+}
+
+function isHeld(file: string): boolean {
+  const holder = readPidFile(file);
+  if (holder === undefined) return false;
+  try {
+    process.kill(holder, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+/** Removes the lock of a process that is dead, unless another process was faster and has it now. */
+function removeLock(file: string, aside: string): void {
+  try {
+    renameSync(file, aside);
+    if (isHeld(aside)) linkSync(aside, file);
+    rmSync(aside);
+  } catch {
+    // Somebody else has removed it or taken it.
+    rmSync(aside, { force: true });
   }
 }
 
@@ -48,7 +73,9 @@ async function warmUp(folder: string): Promise<void> {
   if (hasCode(folder)) return;
   const dataDir = mkdtempSync(path.join(tmpdir(), "orlop-warm-up-"));
   const args = ["server", "--data-dir", dataDir, "--port", "0"];
-  const server = spawn(path.join(root, "orlop"), args, { stdio: "ignore" });
+  // It runs the bundle, whatever this process was told to do, and starts no further preparation.
+  const env = { ...process.env, ORLOP_SOURCES: "", ORLOP_REFRESH: "" };
+  const server = spawn(path.join(root, "orlop"), args, { stdio: "ignore", env });
   const ended = once(server, "exit");
   const end = performance.now() + maxWarmUpMs;
   while (!hasCode(folder) && server.exitCode === null && performance.now() < end) await sleep(pollMs);

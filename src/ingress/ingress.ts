@@ -46,13 +46,21 @@ export async function runIngress(options: IngressOptions, deps: IngressDeps, sig
   options.onListening?.(plane);
   const ports = { http: plane.httpPort, https: plane.httpsPort };
   const gateways = new Gateways({ ...deps, ports, addresses: options.addresses });
+  const missing = new Set(["ingress", "gateway"]);
+  const ready = (part: string): void => {
+    missing.delete(part);
+    if (missing.size === 0) options.onUsable?.();
+  };
   const create = { what: "the ingress class", act: () => ensureIngressClass(client, signal) };
   await runTogether(signal, [
     async (ended) => {
       await ensure(deps, create, ended);
+      if (!ended.aborted) ready("ingress");
+    },
+    async (ended) => {
       await gateways.install(ended);
       if (ended.aborted) return;
-      options.onUsable?.();
+      ready("gateway");
       await gateways.run(ended);
     },
     (ended) => failures.run(ended),

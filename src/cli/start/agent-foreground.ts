@@ -1,8 +1,9 @@
 import { runAgent } from "#cluster/join/agent.ts";
 import { invitationOf, readJoinFile, writeJoinFile } from "#cluster/join/join-file.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
-import { isAbort, shutdownSignal } from "#lib/async/tasks.ts";
+import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
+import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
@@ -48,7 +49,10 @@ export async function runAgentInForeground({
     await runAgent(
       own,
       (informers) => (ended) =>
-        reportReady(informers, [nodeName], { progress, sinceMs, signal: ended, clock: systemClock }),
+        runTogether(ended, [
+          (stop) => reportReady(informers, [nodeName], { progress, sinceMs, signal: stop, clock: systemClock }),
+          (stop) => giveBackMemory({ clock: systemClock }, stop),
+        ]),
       signal,
     );
   } catch (error) {

@@ -9,7 +9,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 import { bytesPerLine, linesFile, type Manifest, manifestFile, scriptFile, scriptParameters } from "./bundle-files.ts";
@@ -167,4 +167,19 @@ test("a checkout that cannot be written is cached for the user, apart from other
   assert.match(checkoutBundle("/proc/one", env), /^\/caches\/orlop\/bundle\/[0-9a-f]+$/);
   assert.notEqual(checkoutBundle("/proc/one", env), checkoutBundle("/proc/two", env));
   assert.equal(checkoutBundle(root, env), path.join(root, ".cache/bundle"));
+});
+
+test("without the home of a user in the environment, code is never read from a folder that others can write", () => {
+  const folder = checkoutBundle("/proc/one", { XDG_CACHE_HOME: "caches" });
+
+  assert.ok(folder.startsWith(`${userInfo().homedir}/.cache/orlop/`), folder);
+});
+
+test("a bundle whose script was removed is none", () => {
+  const bundle = write();
+  assert.ok(findBundle(folder, bundle.source));
+
+  rmSync(path.join(bundle.folder, scriptFile));
+
+  assert.equal(findBundle(folder, bundle.source), undefined);
 });

@@ -1,5 +1,5 @@
-import { readFileSync, statSync } from "node:fs";
-import { type Manifest, manifestFile, type Stamp } from "./bundle-files.ts";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { type Manifest, manifestFile, type Stamp, scriptFile } from "./bundle-files.ts";
 
 /** A bundle that has what the sources say now. */
 export interface Bundle {
@@ -20,7 +20,9 @@ export function findBundle(folder: string, source: string, isCurrent = isFresh):
   } catch {
     return undefined;
   }
-  return isCurrent(manifest, source) ? { folder: `${folder}/${manifest.folder}`, manifest, source } : undefined;
+  const bundle = { folder: `${folder}/${manifest.folder}`, manifest, source };
+  // Somebody may have removed a part of the cache.
+  return existsSync(`${bundle.folder}/${scriptFile}`) && isCurrent(manifest, source) ? bundle : undefined;
 }
 
 function isFresh({ sources, stamps, others }: Manifest, source: string): boolean {

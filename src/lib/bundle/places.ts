@@ -1,12 +1,15 @@
 import { accessSync, constants } from "node:fs";
+import { userInfo } from "node:os";
 import path from "node:path";
 import { crc32 } from "node:zlib";
 
 /** Where Orlop keeps what it can make again: beside itself, or in the user's cache if it cannot write there. */
 function cacheOf(root: string, env: NodeJS.ProcessEnv): { folder: string; isShared: boolean } {
   if (isWritable(root)) return { folder: path.join(root, ".cache"), isShared: false };
-  const caches = env.XDG_CACHE_HOME || path.join(env.HOME || "/tmp", ".cache");
-  return { folder: path.join(caches, "orlop"), isShared: true };
+  const { XDG_CACHE_HOME: caches = "" } = env;
+  // Never a folder that others can write: what is in there is run.
+  const folder = path.isAbsolute(caches) ? caches : path.join(env.HOME || userInfo().homedir, ".cache");
+  return { folder: path.join(folder, "orlop"), isShared: true };
 }
 
 function isWritable(folder: string): boolean {

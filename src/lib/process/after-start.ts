@@ -6,5 +6,11 @@ export function afterStart(act: () => void): void {
 }
 
 export function runAfterStart(): void {
-  for (const act of acts.splice(0)) act();
+  for (const act of acts.splice(0)) {
+    try {
+      act();
+    } catch {
+      // It would have made later starts quicker. That is no reason to end this process.
+    }
+  }
 }
