@@ -47,6 +47,7 @@ const cases: readonly (readonly [source: string, values: readonly Json[]])[] = [
   ["[3, 1, 2] | sort, min, max, add, reverse", [[1, 2, 3], 1, 3, 6, [2, 1, 3]]],
   ["first(.spec.containers[].name), last(.spec.containers[].name)", ["a", "b"]],
   ['"17" | tonumber + 1', [18]],
+  ['"Aä" | ascii_downcase, ascii_upcase', ["aä", "Aä"]],
   ["-3, (.spec.replicas | -.)", [-3, -3]],
   ["empty", []],
   ["null, true, false # a comment", [null, true, false]],

@@ -9,6 +9,7 @@ export class PodAddresses {
   take(uid: string, range: string, known: string | undefined): string | undefined {
     const held = this.#held.get(uid);
     if (held?.range === range) return held.address;
+    this.release(uid);
     const used = this.#used.get(range) ?? new Set<string>();
     const address = known !== undefined && !used.has(known) ? known : freeIn(range, used);
     if (address === undefined) return undefined;

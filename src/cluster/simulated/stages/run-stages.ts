@@ -115,11 +115,15 @@ function stageReconciler(own: ReconcilerDeps, deps: KindDeps, { resource, stages
     ...wakesFor(resource, deps),
     async reconcile(object, signal) {
       const key = keyOf(object.metadata);
-      if (!isDriven(resource, object, deps.nodes)) {
+      const known = plans.get(key);
+      const isDriving = isDriven(resource, object, deps.nodes);
+      // Another object may have the name now, and nobody says then that the first is gone.
+      if (known && (!isDriving || known.uid !== object.metadata.uid)) deps.nodes.release(known.uid);
+      if (!isDriving) {
         plans.delete(key);
         return undefined;
       }
-      const plan = planFor(player, stages, { object, known: plans.get(key) });
+      const plan = planFor(player, stages, { object, known });
       plans.set(key, plan);
       return await advance(player, plan, signal);
     },
