@@ -17,6 +17,7 @@ import {
   scriptParameters,
 } from "#lib/bundle/bundle-files.ts";
 import { stampOf } from "#lib/bundle/find-bundle.ts";
+import { isOurs } from "#lib/bundle/places.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 
@@ -38,6 +39,8 @@ export async function writeBundle({ source, extension, out, isFixed = false }: B
   // Before anything is read: a source that changes meanwhile makes the bundle stale, and is never missed.
   const stamps = isFixed ? [] : modules.map(stampFor);
   const others = builtWith.map((file) => ({ file: path.relative(source, file), stamp: stampFor(file) }));
+  mkdirSync(out, { recursive: true });
+  if (!isOurs(out, source)) throw new Error(`${out} belongs to somebody else`);
   const { script, map } = await bundled(source, modules);
   const lines = linesOf(map, { source, modules, script });
   const folder = createHash("sha256").update(script).update(lines).digest("hex").slice(0, 16);
@@ -52,10 +55,13 @@ export async function writeBundle({ source, extension, out, isFixed = false }: B
   };
   replace(path.join(out, manifestFile), JSON.stringify(manifest));
   for (const name of readdirSync(out)) {
-    if (name !== folder && name !== manifestFile) rmSync(path.join(out, name), { recursive: true, force: true });
+    if (name !== folder && isBundleName(name)) rmSync(path.join(out, name), { recursive: true, force: true });
   }
   return path.join(out, folder);
 }
+
+/** Nothing else is removed, whatever somebody keeps there. */
+const isBundleName = (name: string): boolean => /^(?:[0-9a-f]{16}|manifest\.json\.\d+)$/.test(name);
 
 /** All modules below a folder. Files in `bin/` and those that wait at their top level are programs. */
 function modulesOf(source: string, extension: string): string[] {

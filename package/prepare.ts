@@ -18,6 +18,8 @@ const source = path.join(root, "src");
 const out = checkoutBundle(root);
 const pollMs = 50;
 const maxWarmUpMs = 30_000;
+/** Whoever holds the lock for longer is not a builder: another process may have the number of one that died. */
+const maxBuildMs = 120_000;
 
 mkdirSync(path.dirname(out), { recursive: true });
 {
@@ -40,6 +42,7 @@ async function takeLock(file: string): Promise<Disposable> {
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
     }
+    if (performance.now() > maxBuildMs) process.exit(0);
     if (isHeld(file)) await sleep(pollMs);
     else removeLock(file, `${own}.old`);
   }
@@ -77,6 +80,12 @@ async function warmUp(folder: string): Promise<void> {
   const env = { ...process.env, ORLOP_SOURCES: "", ORLOP_REFRESH: "" };
   const server = spawn(path.join(root, "orlop"), args, { stdio: "ignore", env });
   const ended = once(server, "exit");
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.once(signal, () => {
+      server.kill();
+      process.exit(1);
+    });
+  }
   const end = performance.now() + maxWarmUpMs;
   while (!hasCode(folder) && server.exitCode === null && performance.now() < end) await sleep(pollMs);
   server.kill();

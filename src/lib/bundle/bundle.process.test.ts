@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import {
+  chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,6 +15,7 @@ import { tmpdir, userInfo } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 import { bytesPerLine, linesFile, type Manifest, manifestFile, scriptFile, scriptParameters } from "./bundle-files.ts";
+import { CompiledCode } from "./compiled-code.ts";
 import { type Bundle, findBundle, stampOf } from "./find-bundle.ts";
 import { openModules } from "./open-modules.ts";
 import { checkoutBundle, codeFolder } from "./places.ts";
@@ -182,4 +185,31 @@ test("a bundle whose script was removed is none", () => {
   rmSync(path.join(bundle.folder, scriptFile));
 
   assert.equal(findBundle(folder, bundle.source), undefined);
+});
+
+test("a damaged manifest or script is no bundle, and the sources are loaded", () => {
+  for (const text of ["{}", "null", "[", '{"folder":"one","sources":[],"stamps":[],"others":[]}']) {
+    const { source: sources } = write();
+    writeFileSync(path.join(folder, manifestFile), text);
+    assert.equal(findBundle(folder, sources), undefined, text);
+  }
+  const { folder: one } = write();
+  truncateSync(path.join(one, scriptFile), 20);
+  assert.equal(openModules(source, "server"), undefined);
+});
+
+test("what somebody else could have written is not run", () => {
+  const bundle = write();
+  run(bundle).keepCode();
+  chmodSync(code, 0o777);
+  assert.equal(new CompiledCode(code, "server", source).read(), undefined);
+  chmodSync(code, 0o755);
+  assert.ok(new CompiledCode(code, "server", source).read());
+
+  chmodSync(bundle.folder, 0o777);
+  assert.equal(findBundle(folder, source), undefined);
+  chmodSync(bundle.folder, 0o755);
+  assert.ok(findBundle(folder, source));
+  chownSync(path.join(bundle.folder, scriptFile), 4001, 4001);
+  assert.equal(findBundle(folder, source), undefined);
 });

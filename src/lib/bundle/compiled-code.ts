@@ -13,6 +13,7 @@ import {
 import path from "node:path";
 import v8 from "node:v8";
 import { crc32 } from "node:zlib";
+import { isOurs } from "./places.ts";
 
 const checksumBytes = 4;
 /** Each set of V8's flags has its own file, and each bundle its own folder. Old ones must not fill the disk. */
@@ -22,12 +23,14 @@ const maxFolders = 4;
 /** What V8 compiled of a bundle in an earlier process. V8 itself checks only its version, its flags and the source's length. */
 export class CompiledCode {
   readonly #folder: string;
+  readonly #source: string;
   readonly #name: string;
   /** Whether what was read comes from a process with the same purpose. */
   isOwn = false;
 
-  constructor(folder: string, purpose: string) {
+  constructor(folder: string, purpose: string, source: string) {
     this.#folder = folder;
+    this.#source = source;
     this.#name = `${purpose}${this.#ending}`;
   }
 
@@ -64,6 +67,8 @@ export class CompiledCode {
   #readFile(name: string): Buffer | undefined {
     let bytes: Buffer;
     try {
+      const files = [this.#folder, `${this.#folder}/${name}`];
+      if (!files.every((file) => isOurs(file, this.#source))) return undefined;
       bytes = readFileSync(`${this.#folder}/${name}`);
     } catch {
       return undefined;

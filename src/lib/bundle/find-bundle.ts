@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { type Manifest, manifestFile, type Stamp, scriptFile } from "./bundle-files.ts";
+import { isOurs } from "./places.ts";
 
 /** A bundle that has what the sources say now. */
 export interface Bundle {
@@ -14,15 +15,16 @@ export interface Bundle {
  * compared for equality, so a clock that was set back and a file that was copied with its times are noticed too.
  */
 export function findBundle(folder: string, source: string, isCurrent = isFresh): Bundle | undefined {
-  let manifest: Manifest;
   try {
-    manifest = JSON.parse(readFileSync(`${folder}/${manifestFile}`, "utf8")) as Manifest;
+    const manifest = JSON.parse(readFileSync(`${folder}/${manifestFile}`, "utf8")) as Manifest;
+    const bundle = { folder: `${folder}/${manifest.folder}`, manifest, source };
+    const files = [folder, bundle.folder, `${bundle.folder}/${scriptFile}`];
+    const areOurs = files.every((file) => isOurs(file, source));
+    return areOurs && manifest.sources.length > 0 && isCurrent(manifest, source) ? bundle : undefined;
   } catch {
+    // It was never made, or a part of it is missing or damaged.
     return undefined;
   }
-  const bundle = { folder: `${folder}/${manifest.folder}`, manifest, source };
-  // Somebody may have removed a part of the cache.
-  return existsSync(`${bundle.folder}/${scriptFile}`) && isCurrent(manifest, source) ? bundle : undefined;
 }
 
 function isFresh({ sources, stamps, others }: Manifest, source: string): boolean {

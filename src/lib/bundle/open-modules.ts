@@ -14,10 +14,9 @@ export function openModules(source: string, purpose: string): Modules | undefine
   if (!bundle) return undefined;
   try {
     return runBundle(bundle, { folder: path.join(codeFolder(root), bundle.manifest.folder), purpose });
-  } catch (error) {
-    // Another process has just replaced the bundle.
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
+  } catch {
+    // Another process has just replaced the bundle, or its file is damaged. The sources do the same, more slowly.
+    return undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, lstatSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import path from "node:path";
 import { crc32 } from "node:zlib";
@@ -33,3 +33,14 @@ export const packageBundle = (source: string): string => path.join(source, "bund
 /** What V8 compiled, in a folder for each bundle. */
 export const codeFolder = (root: string, env: NodeJS.ProcessEnv = process.env): string =>
   path.join(cacheOf(root, env).folder, "code");
+
+/**
+ * Whether it was written by this user, root or the owner of the sources, and cannot be changed by everybody; throws if it does
+ * not exist. What is in there is run.
+ */
+export function isOurs(file: string, source: string): boolean {
+  const found = lstatSync(file);
+  const owners = [0, process.getuid?.(), statSync(source).uid];
+  return !found.isSymbolicLink() && owners.includes(found.uid) && (found.mode & everybodyWrites) === 0;
+}
+const everybodyWrites = 0o002;

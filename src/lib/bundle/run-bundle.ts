@@ -31,7 +31,7 @@ type Script = (exports: object, require: NodeJS.Require, module: object, url: st
 export function runBundle(bundle: Bundle, { folder, purpose }: CodePlace): Modules {
   // The name of a file among the sources, so that packages are found from there, wherever the bundle is kept.
   const name = `${bundle.source}/${scriptFile}`;
-  const code = new CompiledCode(folder, purpose);
+  const code = new CompiledCode(folder, purpose, bundle.source);
   const script = new vm.Script(readFileSync(`${bundle.folder}/${scriptFile}`, "latin1"), {
     filename: name,
     cachedData: code.read(),

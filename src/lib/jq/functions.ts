@@ -93,10 +93,15 @@ function hasKey(input: Json, key: Json): boolean {
   return Object.hasOwn(object(input), text(key));
 }
 
+/** Longer ones are no numbers that anybody writes. */
+const maxDigits = 400;
+const isNumeral = (digits: string): boolean =>
+  digits.length <= maxDigits && /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\s*$/.test(digits);
+
 function toNumber(input: Json): number {
   if (typeof input === "number") return input;
-  const value = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$/.test(text(input)) ? Number(input) : Number.NaN;
-  if (Number.isNaN(value)) throw new JqFault(`${JSON.stringify(input)} is not a number`);
+  const value = isNumeral(text(input)) ? Number(input) : Number.NaN;
+  if (Number.isNaN(value)) throw new JqFault(`${JSON.stringify(text(input).slice(0, maxDigits))} is not a number`);
   return value;
 }
 

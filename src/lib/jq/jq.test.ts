@@ -106,6 +106,18 @@ test("a wrong type is a fault, and so is too much work", () => {
   assert.throws(() => compileJq(`"x" | ${doubling}`).run(null), /takes too many steps/);
 });
 
+test("what a function reads is counted before it reads it", () => {
+  const shared = `1${" | [., .]".repeat(40)}`;
+  for (const use of [". == .", "tostring", "sort", "unique", "contains(.)"]) {
+    assert.throws(() => compileJq(`${shared} | ${use}`).run(null), /reads too much/, use);
+  }
+  const texts = Array.from({ length: 5_000 }, (_, n) => `text ${n}`);
+  assert.throws(() => compileJq(".a - .a").run({ a: texts }), /reads too much/);
+  const upcases = Array.from({ length: 300 }, () => "(.a | ascii_upcase | length)").join(" + ");
+  assert.throws(() => compileJq(upcases).run({ a: "x".repeat(1_000_000) }), /reads too much/);
+  assert.throws(() => compileJq("tonumber").run(`${"1".repeat(100_000)}x`), /is not a number/);
+});
+
 test("members of prototypes are not found", () => {
   assert.deepEqual(compileJq(".constructor, .__proto__, .a.length").run({ a: null }), [null, null, null]);
   assert.deepEqual(compileJq('has("toString")').run({}), [false]);

@@ -150,10 +150,14 @@ function* called({ name, parameters }: Node & { type: "call" }, input: Json, met
   const [first] = parameters;
   const plain = plainFunction(name, parameters.length);
   if (plain && !first) {
+    meter.read(input);
     if (Array.isArray(input)) meter.spend(input.length);
     yield plain(input, [], meter);
   } else if (plain && first) {
-    for (const value of evaluate(first, input, meter)) yield plain(input, [value], meter);
+    for (const value of evaluate(first, input, meter)) {
+      meter.read(input, value);
+      yield plain(input, [value], meter);
+    }
   } else yield* special(name, first ?? { type: "identity" }, { input, meter });
 }
 

@@ -3,6 +3,7 @@ import { JqFault, type Json, type Meter, order, typeOf } from "./values.ts";
 
 /** What a sign between two values makes of them. */
 export function operate(sign: string, left: Json, right: Json, meter: Meter): Json {
+  meter.read(left, right);
   switch (sign) {
     case "==":
       return order(left, right) === 0;
@@ -19,7 +20,7 @@ export function operate(sign: string, left: Json, right: Json, meter: Meter): Js
     case "+":
       return sum(left, right, meter);
     default:
-      return calculate(sign, left, right);
+      return calculate(sign, left, right, meter);
   }
 }
 
@@ -42,8 +43,9 @@ export function sum(left: Json, right: Json, meter: Meter): Json {
   throw new JqFault(`${typeOf(left)} and ${typeOf(right)} cannot be added`);
 }
 
-function calculate(sign: string, left: Json, right: Json): Json {
+function calculate(sign: string, left: Json, right: Json, meter: Meter): Json {
   if (sign === "-" && Array.isArray(left) && Array.isArray(right)) {
+    meter.compare(left.length * right.length);
     return left.filter((one: Json) => !right.some((other: Json) => order(one, other) === 0));
   }
   if (typeof left !== "number" || typeof right !== "number") {

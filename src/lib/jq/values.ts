@@ -1,5 +1,6 @@
 import { compareText } from "../data/compare-text.ts";
 import { isObject } from "../data/json-object.ts";
+import { weigh } from "../data/weigh.ts";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
@@ -8,9 +9,13 @@ export class JqFault extends Error {
   override readonly name = "JqFault";
 }
 
+/** Some milliseconds at most. */
+const maxRead = 200_000;
+
 /** Stops an evaluation that takes too long. */
 export class Meter {
   #left: number;
+  #readable = maxRead;
   constructor(steps: number) {
     this.#left = steps;
   }
@@ -18,6 +23,15 @@ export class Meter {
     this.#left -= steps;
     if (this.#left < 0) throw new JqOverBudget("takes too many steps");
   }
+  /** Before a function reads these values as a whole. */
+  read(...values: readonly Json[]): void {
+    for (const value of values) weigh(value, this.compare);
+  }
+  /** Before so many values, or sixteenths of the letters of texts, are looked at. */
+  readonly compare = (values: number): void => {
+    this.#readable -= values;
+    if (this.#readable < 0) throw new JqOverBudget("reads too much");
+  };
 }
 
 /** Unlike other faults, `?` and `//` do not hide it. */

@@ -156,6 +156,21 @@ test("a template cannot run for long or write much", () => {
   assert.throws(() => render(doubling), /takes too many steps/);
   const replacing = `{{ $x := "aaaaaaaaaa" }}${'{{ $x = replace "a" "aaaaaaaaaa" $x }}'.repeat(9)}`;
   assert.throws(() => render(replacing), /takes too many steps/);
+  const shared = "{{ $l := list 1 1 }}{{ range 40 }}{{ $l = list $l $l }}{{ end }}";
+  for (const use of ["{{ toYaml $l }}", "{{ $l }}", "{{ print $l $l }}", "{{ toJson $l | len }}", "{{ eq $l $l }}"]) {
+    assert.throws(() => render(`${shared}${use}`), /reads too much/, use);
+  }
+  const long = {
+    text: "x".repeat(1_000_000),
+    map: Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`k${n}`, n])),
+  };
+  for (const use of ["quote .text", 'splitList "," .text', "keys .map", "toYaml .map"]) {
+    assert.throws(
+      () => render(`{{ range $i := until 1000 }}{{ $x := ${use.replaceAll(" .", " $.")} }}{{ end }}`, long),
+      /reads too much/,
+      use,
+    );
+  }
   const much = `{{ $x := repeat 100000 "x" }}{{ range 50 }}{{ $x }}{{ end }}`;
   assert.throws(() => render(much), /writes more than 1048576 characters/);
 });

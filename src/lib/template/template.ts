@@ -84,8 +84,13 @@ class Rendering<S> {
 
   #print(pipeline: Pipeline, dot: Value): void {
     const value = this.#valueOf(pipeline, dot);
-    if (pipeline.variables.length === 0) this.#write(at(pipeline, () => show(value)));
-    else this.#keep(pipeline, value);
+    if (pipeline.variables.length > 0) return this.#keep(pipeline, value);
+    this.#write(
+      at(pipeline, () => {
+        this.#meter.read([value]);
+        return show(value);
+      }),
+    );
   }
 
   #keep({ variables, isAssignment }: Pipeline, ...values: readonly Value[]): void {
@@ -146,7 +151,10 @@ class Rendering<S> {
   #call(call: Call, dot: Value, piped: readonly Value[]): Value {
     if (call.name === "and" || call.name === "or") return this.#choose(call, dot, piped);
     const values = [...call.parameters.map((parameter) => this.#operand(parameter, dot)), ...piped];
-    return at(call, () => call.function.call(values, this.#meter, this.#scope as never));
+    return at(call, () => {
+      this.#meter.read(values);
+      return call.function.call(values, this.#meter, this.#scope as never);
+    });
   }
 
   /** The first value that decides, or the last one. Those after it are not looked at. */
