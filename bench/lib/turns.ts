@@ -50,7 +50,7 @@ export async function measureTurns(): Promise<Turn[]> {
   const turns: Turn[] = [];
   // As in a server: the modules that a socket needs are there.
   createServer().close();
-  const store = openMemoryStore({ clock: systemClock });
+  await using store = openMemoryStore({ clock: systemClock });
   const measure = async (name: string, work: () => Promise<unknown>): Promise<void> => {
     turns.push({ name, ms: await longestTurn(work) });
   };
