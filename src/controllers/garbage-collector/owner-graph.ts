@@ -111,7 +111,9 @@ export class OwnerGraph {
   #complete(): void {
     this.#isComplete = true;
     for (const { informer } of this.#kinds.values()) {
-      for (const object of informer.list()) this.#judge(informer.resource, object, undefined);
+      // Not a list: objects that are kept as bytes are parsed one after the other, and all of them together may be large.
+      const stop = informer.subscribe(({ object }) => this.#judge(informer.resource, object, undefined));
+      stop();
     }
   }
 

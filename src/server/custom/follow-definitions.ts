@@ -5,7 +5,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { isAbort } from "#lib/async/tasks.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
-import { type Change, type Informers } from "#runtime/informer.ts";
+import { type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
 import type { ResolveService } from "../extension/connections.ts";
 import { type ResourceRegistry } from "../registry.ts";
@@ -32,11 +32,7 @@ export async function followDefinitions(deps: FollowDeps): Promise<AsyncDisposab
   const definitions = deps.informers.of(CustomResourceDefinition);
   await definitions.synced();
   const stop = new AbortController();
-  const early: Change<CustomResourceDefinition>[] = [];
-  let take = (change: Change<CustomResourceDefinition>): void => {
-    early.push(change);
-    running ??= load();
-  };
+  let unsubscribe = (): void => {};
   let running: Promise<void> | undefined;
   let loaded: Promise<void> | undefined;
   const load = async (): Promise<void> => {
@@ -44,19 +40,22 @@ export async function followDefinitions(deps: FollowDeps): Promise<AsyncDisposab
     await loadInTurns([() => import("./validate-custom.ts"), () => import("./custom-resource.ts")]);
     const { openCustomKinds } = await import("./open-custom-kinds.ts");
     const opened = openCustomKinds({ ...deps, ended: stop.signal }, definitions);
-    for (const change of early.splice(0)) opened.take(change);
-    take = opened.take;
+    unsubscribe();
+    unsubscribe = definitions.subscribe(opened.take);
     loaded = opened.run(stop.signal).catch((error: unknown) => {
       if (!isAbort(error, stop.signal)) deps.log.error("custom resource definitions are no longer followed", { error });
     });
   };
-  const unsubscribe = definitions.subscribe((change) => take(change));
+  // Those that come before the code is there are not kept: together they would be large, and they are all read then.
+  unsubscribe = definitions.subscribe(() => {
+    running ??= load();
+  });
   await running;
   return {
     async [Symbol.asyncDispose]() {
-      unsubscribe();
       stop.abort(new Error("the server ends"));
       await running;
+      unsubscribe();
       await loaded;
     },
   };
