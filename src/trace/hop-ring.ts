@@ -7,21 +7,17 @@ const numbers = 3;
 
 /**
  * The last hops, and the steps within each request. The parts are in columns, so that recording allocates nothing and
- * the kept hops do not slow down the garbage collector. Memory is touched only as far as it is used.
+ * the kept hops do not slow down the garbage collector. The columns are cut into pages that are made when they are first
+ * written, so that a recorder which records little takes little memory.
  *
  *     ids      [ trace: 4 words, span: 2, parent: 2 | … ]
  *     numbers  [ revision, start, duration | … ]
  *     steps    [ durations of up to 15 | … ], names of the steps beside them
- *     strings  [ resource | … ] [ namespace | … ] [ name | … ] [ component | … ]
+ *     strings  [ resource | … ] [ namespace | … ] [ name | … ] [ component | … ]     not in pages
  */
 export class HopRing {
   readonly #capacity: number;
-  readonly #ids: Uint32Array;
-  readonly #numbers: Float64Array;
-  readonly #hops: Uint8Array;
-  readonly #stepCounts: Uint8Array;
-  readonly #steps: Float32Array;
-  readonly #stepHops: Uint8Array;
+  readonly #pages: Page[] = [];
   readonly #components: string[] = [];
   readonly #resources: string[] = [];
   readonly #namespaces: string[] = [];
@@ -31,46 +27,29 @@ export class HopRing {
 
   constructor(capacity: number) {
     this.#capacity = capacity;
-    this.#ids = new Uint32Array(capacity * idWords);
-    this.#numbers = new Float64Array(capacity * numbers);
-    this.#hops = new Uint8Array(capacity);
-    this.#stepCounts = new Uint8Array(capacity);
-    this.#steps = new Float32Array(capacity * maxSteps);
-    this.#stepHops = new Uint8Array(capacity * maxSteps);
   }
 
   push(hop: Hop, steps: Steps | undefined): void {
     const slot = this.#pushed++ % this.#capacity;
-    const id = slot * idWords;
-    putWords(this.#ids, id, hop.traceId);
-    putWords(this.#ids, id + 4, hop.spanId);
-    putWords(this.#ids, id + 6, hop.parentId || noParent);
-    const at = slot * numbers;
-    this.#numbers[at] = hop.revision;
-    this.#numbers[at + 1] = hop.startMs;
-    this.#numbers[at + 2] = hop.durationMs;
-    this.#hops[slot] = hopNames.indexOf(hop.hop);
+    const page = this.#pages[pageOf(slot)] ?? createPage();
+    this.#pages[pageOf(slot)] = page;
+    const row = slot % pageSize;
+    const id = row * idWords;
+    putWords(page.ids, id, hop.traceId);
+    putWords(page.ids, id + 4, hop.spanId);
+    putWords(page.ids, id + 6, hop.parentId || noParent);
+    const at = row * numbers;
+    page.numbers[at] = hop.revision;
+    page.numbers[at + 1] = hop.startMs;
+    page.numbers[at + 2] = hop.durationMs;
+    page.hops[row] = hopNames.indexOf(hop.hop);
     this.#components[slot] = hop.component;
     const { object } = hop;
     this.#resources[slot] = object?.resource ?? "";
     this.#namespaces[slot] = object?.namespace ?? "";
     this.#names[slot] = object?.name ?? "";
     this.#facts[slot] = hop.facts;
-    this.#pushSteps(slot, hop.startMs, steps);
-  }
-
-  #pushSteps(slot: number, startMs: number, steps: Steps | undefined): void {
-    const count = Math.min(steps?.hops.length ?? 0, maxSteps);
-    this.#stepCounts[slot] = count;
-    if (!steps) return;
-    let from = startMs;
-    const first = slot * maxSteps;
-    for (let at = 0; at < count; at++) {
-      const end = steps.endsMs[at] ?? from;
-      this.#steps[first + at] = end - from;
-      this.#stepHops[first + at] = hopNames.indexOf(steps.hops[at] ?? "client");
-      from = end;
-    }
+    putSteps(page, row, { startMs: hop.startMs, steps });
   }
 
   /** Oldest first; the steps of a hop follow it. */
@@ -81,9 +60,9 @@ export class HopRing {
   *ofTrace(traceId: string): Iterable<Hop> {
     if (traceId.length !== 32) return;
     const [a, b, c, d] = [0, 8, 16, 24].map((from) => wordAt(traceId, from));
-    const ids = this.#ids;
     for (const slot of this.#slots()) {
-      const at = slot * idWords;
+      const { ids } = this.#pageWith(slot);
+      const at = (slot % pageSize) * idWords;
       // The last word differs most, so it is compared first.
       if (ids[at + 3] !== d || ids[at + 2] !== c || ids[at + 1] !== b || ids[at] !== a) continue;
       yield* this.#expand(slot);
@@ -103,38 +82,83 @@ export class HopRing {
     for (let at = oldest; at < this.#pushed; at++) yield at % this.#capacity;
   }
 
+  /** A slot that has been written has a page. */
+  #pageWith(slot: number): Page {
+    return this.#pages[pageOf(slot)] as Page;
+  }
+
   *#expand(slot: number): Iterable<Hop> {
     const hop = this.#hopAt(slot);
     yield hop;
     let startMs = hop.startMs;
-    const first = slot * maxSteps;
-    for (let at = 0; at < (this.#stepCounts[slot] ?? 0); at++) {
-      const durationMs = this.#steps[first + at] ?? 0;
-      const name = nameOf(this.#stepHops[first + at]);
+    const page = this.#pageWith(slot);
+    const row = slot % pageSize;
+    const first = row * maxSteps;
+    for (let at = 0; at < (page.stepCounts[row] ?? 0); at++) {
+      const durationMs = page.steps[first + at] ?? 0;
+      const name = nameOf(page.stepHops[first + at]);
       yield stepOf(hop, { at, name, startMs, durationMs });
       startMs += durationMs;
     }
   }
 
   #hopAt(slot: number): Hop {
-    const id = slot * idWords;
-    const at = slot * numbers;
-    const parentId = hexOf(this.#ids, id + 6, 2);
+    const page = this.#pageWith(slot);
+    const row = slot % pageSize;
+    const id = row * idWords;
+    const at = row * numbers;
+    const parentId = hexOf(page.ids, id + 6, 2);
     const resource = this.#resources[slot] ?? "";
     return {
-      traceId: hexOf(this.#ids, id, 4),
-      spanId: hexOf(this.#ids, id + 4, 2),
+      traceId: hexOf(page.ids, id, 4),
+      spanId: hexOf(page.ids, id + 4, 2),
       parentId: parentId === noParent ? "" : parentId,
-      hop: nameOf(this.#hops[slot]),
+      hop: nameOf(page.hops[row]),
       component: this.#components[slot] ?? "",
       object: resource
         ? { resource, namespace: this.#namespaces[slot] ?? "", name: this.#names[slot] ?? "" }
         : undefined,
-      revision: this.#numbers[at] ?? 0,
-      startMs: this.#numbers[at + 1] ?? 0,
-      durationMs: this.#numbers[at + 2] ?? 0,
+      revision: page.numbers[at] ?? 0,
+      startMs: page.numbers[at + 1] ?? 0,
+      durationMs: page.numbers[at + 2] ?? 0,
       facts: this.#facts[slot],
     };
+  }
+}
+
+/** How many hops a page has room for. */
+const pageSize = 1 << 10;
+const pageOf = (slot: number): number => Math.floor(slot / pageSize);
+
+interface Page {
+  readonly ids: Uint32Array;
+  readonly numbers: Float64Array;
+  readonly hops: Uint8Array;
+  readonly stepCounts: Uint8Array;
+  readonly steps: Float32Array;
+  readonly stepHops: Uint8Array;
+}
+
+const createPage = (): Page => ({
+  ids: new Uint32Array(pageSize * idWords),
+  numbers: new Float64Array(pageSize * numbers),
+  hops: new Uint8Array(pageSize),
+  stepCounts: new Uint8Array(pageSize),
+  steps: new Float32Array(pageSize * maxSteps),
+  stepHops: new Uint8Array(pageSize * maxSteps),
+});
+
+function putSteps(page: Page, row: number, { startMs, steps }: { startMs: number; steps: Steps | undefined }): void {
+  const count = Math.min(steps?.hops.length ?? 0, maxSteps);
+  page.stepCounts[row] = count;
+  if (!steps) return;
+  let from = startMs;
+  const first = row * maxSteps;
+  for (let at = 0; at < count; at++) {
+    const end = steps.endsMs[at] ?? from;
+    page.steps[first + at] = end - from;
+    page.stepHops[first + at] = hopNames.indexOf(steps.hops[at] ?? "client");
+    from = end;
   }
 }
 

@@ -47,6 +47,26 @@ test("the recorder keeps the newest hops and drops the oldest everywhere", () =>
   assert.equal([...recorder.all()].length, 2);
 });
 
+test("a large recorder drops the oldest hops across its pages", () => {
+  const { recorder } = setup(2500);
+  const traces = Array.from({ length: 4000 }, (_, at) => {
+    const span = recorder.startSpan({ hop: "schedule", component: "scheduler", object: { ...pod, name: `pod-${at}` } });
+    span.end({ revision: at });
+    return span.trace.traceId;
+  });
+
+  const kept = [...recorder.all()];
+  assert.deepEqual(
+    kept.map(({ traceId }) => traceId),
+    traces.slice(1500),
+  );
+  assert.deepEqual(
+    kept.map(({ revision }) => revision),
+    traces.map((_, at) => at).slice(1500),
+  );
+  assert.equal(recorder.byTrace(traces[3999] ?? "")[0]?.object?.name, "pod-3999");
+});
+
 test("the steps of a request are separate, consecutive hops", () => {
   const { recorder } = setup();
   const { traceId, spanId } = recorder.ids.next(undefined);
@@ -90,4 +110,17 @@ test("RevisionTraces remembers only the newest revisions", () => {
   assert.equal(ring.of(7), undefined);
   assert.equal(ring.of(4), undefined);
   assert.equal(ring.of(0), undefined);
+});
+
+test("RevisionTraces finds old revisions across its pages, wherever the store begins", () => {
+  const ids = new TraceIds(seededRandom(7));
+  const traces = Array.from({ length: 12_000 }, () => ids.next(undefined));
+  const ring = new RevisionTraces(10_000);
+  const first = 7_654_321;
+
+  traces.forEach((trace, at) => void ring.remember(first + at, trace));
+
+  assert.equal(ring.of(first + 1999), undefined);
+  for (const at of [2000, 4095, 4096, 9999, 11_999]) assert.deepEqual(ring.of(first + at), traces[at]);
+  assert.equal(ring.of(first - 1), undefined);
 });
