@@ -77,16 +77,25 @@ function acrossOf(asked: readonly Asked[]): Across {
         return scores ? [{ plugin: plugin.name, scores }] : [];
       }),
     addScores(slots, totals) {
-      const into = new Float64Array(slots.length);
+      const into = scratchOf(slots.length);
       for (const { plugin, answer } of asked) {
         const scores = answer.score?.(slots, into);
         if (!scores) continue;
         const weight = plugin.weight ?? 1;
-        for (let at = 0; at < totals.length; at++) totals[at] = (totals[at] ?? 0) + weight * (scores[at] ?? 0);
+        for (let at = 0; at < totals.length; at++) {
+          totals[at] = (totals[at] as number) + weight * (scores[at] ?? 0);
+        }
       }
     },
   };
 }
+
+/** One array for the scores of every pod, which are added up at once. */
+function scratchOf(length: number): Float64Array {
+  if (scratch.length < length) scratch = new Float64Array(length);
+  return scratch.subarray(0, length).fill(0);
+}
+let scratch = new Float64Array(0);
 
 function rejectEach({ filter }: AcrossNodes, marks: Uint8Array, isWanted: (slot: number) => boolean): boolean {
   if (!filter) return false;

@@ -40,6 +40,9 @@ export class PodClass {
   readonly #largest = new Largest();
   readonly #accepted: Accepted;
   #marks = new Uint8Array(0);
+  /** Reused for every pod: arrays of this size are not on V8's heap, and cost more to make than to fill. */
+  #slots = new Int32Array(0);
+  #totals = new Float64Array(0);
   #rows: Float64Array[] = [];
   /** The number of scores in each row that are not 0. */
   #nonZero: number[] = [];
@@ -92,10 +95,11 @@ export class PodClass {
     return info && { info, score: (this.#plain[slot] ?? 0) + this.#scoreOfZeros(), feasible: count };
   }
 
-  /** The feasible nodes that are not marked. */
+  /** The feasible nodes that are not marked. Valid until the next pod. */
   #slotsBeside(marks: Uint8Array | undefined): Int32Array {
-    const slots = new Int32Array(this.#feasible);
     const plain = this.#plain;
+    if (this.#slots.length < plain.length) this.#slots = new Int32Array(plain.length);
+    const slots = this.#slots;
     let count = 0;
     for (let slot = 0; slot < plain.length; slot++) {
       if ((plain[slot] as number) >= 0 && !(marks && marks[slot] === 1)) slots[count++] = slot;
@@ -307,11 +311,13 @@ export class PodClass {
     return totals;
   }
 
-  /** The scores of these nodes, as if there were no others, in the same order. */
+  /** The scores of these nodes, as if there were no others, in the same order. Valid until the next pod. */
   #totalsOf(slots: Int32Array): Float64Array {
-    const totals = new Float64Array(slots.length);
+    const plain = this.#plain;
+    if (this.#totals.length < slots.length) this.#totals = new Float64Array(plain.length);
+    const totals = this.#totals.subarray(0, slots.length);
     const ofZeros = this.#scoreOfZeros();
-    for (let at = 0; at < slots.length; at++) totals[at] = (this.#plain[slots[at] ?? 0] ?? 0) + ofZeros;
+    for (let at = 0; at < slots.length; at++) totals[at] = (plain[slots[at] as number] as number) + ofZeros;
     this.#judge.normalized.forEach(({ plugin, weight }, row) => {
       if (this.#nonZero[row] === 0) return;
       const scores = this.#rowAt(row, slots);
