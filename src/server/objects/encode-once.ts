@@ -31,11 +31,17 @@ export function codecOf(resource: Resource, { freezes = false }: { readonly free
 const plainCodecs = new WeakMap<Resource, Codec>();
 const freezingCodecs = new WeakMap<Resource, Codec>();
 
-/** The stored text after the revision, and where in it the spec is; a length of 0 if there is none. */
+/** Where the spec is in stored bytes. From their end, because revisions have different lengths. */
+export interface SpecPlace {
+  readonly fromEnd: number;
+  readonly length: number;
+}
+
+/** The stored text after the revision. */
 export interface StoredText {
   readonly text: string;
-  readonly specAt: number;
-  readonly specLength: number;
+  /** In characters. */
+  readonly spec: SpecPlace | undefined;
 }
 
 /** `object.metadata` must have a name and no resourceVersion. The text of the spec is used if it has been made before. */
@@ -44,10 +50,10 @@ export function toStoredText(
   specText = JSON.stringify(object.spec) as string | undefined,
 ): StoredText {
   const metadata = `${metadataText(object.metadata).slice(1)}}`;
-  if (specText === undefined) return { text: `${metadata}${membersText(object, inHead)}}`, specAt: 0, specLength: 0 };
-  const before = `${metadata},"spec":`;
-  const text = `${before}${specText}${membersText(object, inHeadOrSpec)}}`;
-  return { text, specAt: before.length, specLength: specText.length };
+  if (specText === undefined) return { text: `${metadata}${membersText(object, inHead)}}`, spec: undefined };
+  const fromSpec = `${specText}${membersText(object, inHeadOrSpec)}}`;
+  const spec = { fromEnd: fromSpec.length, length: specText.length };
+  return { text: `${metadata},"spec":${fromSpec}`, spec };
 }
 
 /**
@@ -107,12 +113,21 @@ const maxTexts = 256;
 const maxChars = 8192;
 
 /**
- * The bytes that the store keeps and the server sends, of an object or of its `toStoredText`. Without a revision, as
- * etcd stores them, they are completed when they are read.
+ * The bytes that the store keeps and the server sends. Without a revision, as etcd stores them, they are completed when
+ * they are read.
  */
-export function toStoredBytes({ head }: Codec, object: ApiObject | string, revision: number): Uint8Array {
-  const text = typeof object === "string" ? object : toStoredText(object).text;
-  return lastingBytes(`${head}${versionField(revision)}${text}`);
+export const toStoredBytes = (codec: Codec, object: ApiObject, revision: number): Uint8Array =>
+  encodeText(codec, toStoredText(object), revision).bytes;
+
+/** The same of a text. The place of the spec is only known if each character takes one byte. */
+export function encodeText(
+  { head }: Codec,
+  { text, spec }: StoredText,
+  revision: number,
+): { readonly bytes: Uint8Array; readonly spec: SpecPlace | undefined } {
+  const whole = `${head}${versionField(revision)}${text}`;
+  const bytes = lastingBytes(whole);
+  return { bytes, spec: bytes.length === whole.length ? spec : undefined };
 }
 
 const inHead: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
@@ -138,9 +153,7 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   #json: Uint8Array | undefined;
   #protobuf: Uint8Array | undefined;
   #isPast = false;
-  /** Where the spec is in the stored bytes, from their end; 0 if that is not known. */
-  #specFromEnd = 0;
-  #specLength = 0;
+  #spec: SpecPlace | undefined;
 
   /** Takes ownership of `object`: it gets its resourceVersion and is shared from now on. */
   constructor(codec: Codec, revision: number, { stored, storedAs, object }: Parts<T>) {
@@ -165,23 +178,19 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     return this.#isPast;
   }
 
-  /** The bytes end with this text. Only texts of one byte per character are of use. */
-  noteSpec({ text, specAt, specLength }: StoredText): void {
-    const stored = this.#stored;
-    if (!stored || specLength === 0 || Buffer.byteLength(text) !== text.length) return;
-    this.#specFromEnd = text.length - specAt;
-    this.#specLength = specLength;
+  noteSpec(place: SpecPlace | undefined): void {
+    this.#spec = place;
   }
 
   /** The spec as JSON, if it need not be made: most versions of an object have the spec of the one before. */
   get specText(): string | undefined {
     const stored = this.#stored;
-    if (!stored || this.#specFromEnd === 0) return undefined;
-    const from = stored.length - this.#specFromEnd;
+    if (!stored || !this.#spec) return undefined;
+    const from = stored.length - this.#spec.fromEnd;
     return Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength).toString(
       "latin1",
       from,
-      from + this.#specLength,
+      from + this.#spec.length,
     );
   }
 

@@ -18,13 +18,14 @@ import {
   atRevision,
   codecOf,
   EncodedObject,
+  encodeText,
+  type SpecPlace,
   type StoredText,
   startsWith,
   textOf,
-  toStoredBytes,
   toStoredText,
 } from "./encode-once.ts";
-import { isTooLong, keyOf, nameOf, statusOf, storedForm } from "./store-terms.ts";
+import { checkSpec, isTooLong, keyOf, nameOf, statusOf, storedForm } from "./store-terms.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 
 export interface ObjectsDeps {
@@ -61,9 +62,9 @@ interface Drafted extends Pick<NewParts, "specText"> {
 interface Draft {
   readonly change: Change;
   readonly written: Written;
-  readonly text: StoredText;
-  /** What the store was given; undefined before the commit. */
+  /** What the store was given, and where the spec is in it; undefined before the commit. */
   bytes: Uint8Array | undefined;
+  spec: SpecPlace | undefined;
 }
 
 interface Written {
@@ -290,7 +291,7 @@ export class Objects implements AsyncDisposable {
       // The answer shows what the webhook makes of the stored object, as every read will.
       if (resource.conversion) await this.cacheOf(resource).settled();
       const encoded = this.#written(resource, object, { value: draft.bytes, revision: result.revision });
-      if (stored === object) encoded.noteSpec(draft.text);
+      if (stored === object) encoded.noteSpec(draft.spec);
       return encoded;
     } finally {
       if (draft.bytes) this.#underway.delete(draft.bytes);
@@ -308,28 +309,28 @@ export class Objects implements AsyncDisposable {
   /** The change that writes an object. */
   #draft({ resource, object }: Typed, { stored, expected, trace, specText }: Drafted): Draft {
     const storedKind = (resource.storedAs?.resource ?? resource) as Resource;
-    const text = toStoredText(stored, stored === object ? this.#checked(stored, specText) : undefined);
+    const known = stored === object ? specText : undefined;
+    if (this.#deps.freezesShared) checkSpec(stored, known);
+    let text: StoredText | undefined = toStoredText(stored, known);
     if (isTooLong(text.text)) throw bodyTooLarge();
     const ttl = resource.ttlSeconds && (this.#deps.eventTtlSeconds ?? resource.ttlSeconds);
     const value = (revision: number): Uint8Array => {
-      draft.bytes = toStoredBytes(codecOf(storedKind), text.text, revision);
-      this.#underway.set(draft.bytes, draft.written);
-      return draft.bytes;
+      if (!text) throw new Error("the value of a change was asked for twice");
+      const { bytes, spec } = encodeText(codecOf(storedKind), text, revision);
+      // It is as long as the object, and would otherwise be kept until the disk has confirmed the commit.
+      text = undefined;
+      draft.bytes = bytes;
+      draft.spec = spec;
+      this.#underway.set(bytes, draft.written);
+      return bytes;
     };
     const draft: Draft = {
       change: { key: keyOf(resource, object), value, expected, ...(ttl ? { ttlSeconds: ttl } : {}) },
       written: { object: stored, resource: storedKind, trace, isSeen: false },
-      text,
       bytes: undefined,
+      spec: undefined,
     };
     return draft;
-  }
-
-  /** Tests find out whether something has changed the spec since its text was made. */
-  #checked(object: ApiObject & { readonly spec?: unknown }, specText: string | undefined): string | undefined {
-    const isStale = this.#deps.freezesShared && specText !== undefined && specText !== JSON.stringify(object.spec);
-    if (isStale) throw new Error("the spec was changed after its validation");
-    return specText;
   }
 
   /** Commits the changes with what is beside them. Only a refusal of the changes themselves is returned. */

@@ -24,6 +24,11 @@ export function statusOf(error: unknown): unknown {
 export const isTooLong = (text: string): boolean =>
   text.length * 3 > maxBodyBytes && Buffer.byteLength(text) > maxBodyBytes;
 
+/** Tests find out whether something has changed the spec since its text was made. */
+export function checkSpec({ spec }: ApiObject & { readonly spec?: unknown }, text: string | undefined): void {
+  if (text !== undefined && text !== JSON.stringify(spec)) throw new Error("the spec was changed after its validation");
+}
+
 export const keyOf = (resource: Resource, { metadata }: ApiObject): string => {
   const { storagePrefix } = resource.storedAs?.resource ?? resource;
   const { namespace, name } = metadata;
