@@ -107,6 +107,8 @@ const isForUser = (error: unknown): error is Error =>
 /** Explains a connection that failed: the original error names only the request. */
 export function explainConnection(error: Error): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    // A connection to etcd or containerd is none of the kubeconfig's, and the error above says whose it is.
+    if (cause.name === "GrpcError") return undefined;
     const known = explainTls(cause);
     if (known !== undefined) return known;
     if (!("code" in cause) || cause.code !== "ECONNREFUSED") continue;

@@ -26,7 +26,7 @@ import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tl
 import { lazyStreamEndpoints } from "#server/streams/lazy.ts";
 import type { LocalNodes } from "#server/streams/node-link.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
-import { announcedObjects, bootstrapCluster, keptObjects } from "./bootstrap.ts";
+import { announcedObjects, bootstrapCluster, keptObjects, persistently } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
 import { type ControllerSettings, controllersTask, controllersThatRun } from "./controllers-task.ts";
 import { electing } from "./elect.ts";
@@ -121,11 +121,12 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const api = opened.use(await assembleApi(options, parts));
   // Whatever the file says wrong is known before anybody can connect.
   scheduling?.setup({ ...options, client: api.loopback, informers: api.informers });
-  await bootstrapCluster(api.loopback, api.health);
+  const persist = persistently(options.clock, options.log);
+  await bootstrapCluster(api.loopback, api.health, persist);
   const announced = ["start-kubernetes-service-cidr-controller", "bootstrap-controller"].map((n) => api.health.step(n));
   const listening = opened.use(await listenFor(options, { api, certificates, security }));
   const url = urlOf(options, listening.port);
-  await announce(options, { api, certificates, port: listening.port });
+  await persist(() => announce(options, { api, certificates, port: listening.port }));
   for (const done of announced) done();
   const kubeconfigPath = await keepKubeconfig(options, { certificates, url });
   const held = opened.move();
