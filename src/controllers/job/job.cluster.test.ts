@@ -5,6 +5,7 @@ import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type InputOf } from "#api/resource.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
@@ -184,6 +185,32 @@ test("a Job keeps a pod that has ended since its controller saw it run", async (
 
   const [{ metadata: kept, status } = pod] = await cluster.list(Pod);
   assert.deepEqual([kept.deletionTimestamp, status.phase], [undefined, "Succeeded"]);
+});
+
+test("a Job does not count a pod again whose release its controller sees only while it creates another", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const { client, clock } = cluster;
+  await client.create(ServiceAccount, { metadata: { name: "default", namespace: "default" } });
+  const job = await client.create(Job, jobOf({ completions: 3 }));
+  const pod = await client.create(Pod, podOfJob(job, undefined, undefined));
+  const ended = await client.updateStatus(Pod, { ...pod, status: { ...pod.status, phase: "Succeeded" } });
+  // Another leader has counted the pod and let go of it.
+  await client.patch(Pod, pod, { type: "merge", body: { metadata: { finalizers: null } } });
+  const counted = await client.updateStatus(Job, { ...job, status: { ...job.status, succeeded: 1 } });
+  const informers = createFakeInformers();
+  informers.put(Pod, ended);
+  const create: Client["create"] = async (resource, object, options) => {
+    const created = await client.create(resource, object, options);
+    for (const seen of await cluster.list(Pod)) informers.put(Pod, seen);
+    return created;
+  };
+  const deps = { client: { ...client, create }, clock, informers, log: silentLog, events: silentEvents };
+
+  await jobController(deps).reconcile(informers.put(Job, counted), AbortSignal.timeout(10_000));
+
+  const { status } = await client.get(Job, metadata);
+  assert.deepEqual([status.succeeded, status.uncountedTerminatedPods?.succeeded ?? []], [1, []]);
+  assert.equal((await cluster.list(Pod)).length, 2);
 });
 
 test("a Job is suspended and resumed", async () => {

@@ -64,6 +64,7 @@ interface Round {
 async function syncJob(deps: ReconcilerDeps, { job, pods }: Round, signal: AbortSignal): Promise<Again | undefined> {
   const nowMs = deps.clock.now();
   const request = { owner: job, ownerResource: Job, dependents: pods, selector: selectorOf(job) };
+  const seenRevision = pods.revision;
   const survey = surveyPods(job, await claim(deps.client, request, signal));
   const found = findTarget(job, survey, nowMs);
   const isEnding = job.metadata.deletionTimestamp !== undefined;
@@ -74,7 +75,7 @@ async function syncJob(deps: ReconcilerDeps, { job, pods }: Round, signal: Abort
   // Pods that could not be deleted must stay tracked, so the end has to wait for them.
   const target = error ? undefined : (found ?? completionTarget(job, survey.succeeded, live.active));
   const count = countPods(job, survey, target);
-  if (isStale(job, pods, count)) return againAfter(staleRetryMs);
+  if (isStale(job, seenRevision, count)) return againAfter(staleRetryMs);
   const status = jobStatus(job, { survey, live, count, target, nowMs });
   await settle(deps, { job, status, count }, signal);
   if (error) throw error;
@@ -85,11 +86,12 @@ const staleRetryMs = 100;
 
 /**
  * A controller that takes over may see the status before it sees what the pods were when that was written. It would then
- * count pods that are counted already.
+ * count pods that are counted already. What matters is how far the pods were when they were read: since then requests
+ * were awaited, and the informer may have caught up.
  */
-function isStale({ metadata }: Job, pods: Informer<Pod>, { moved, release }: PodCount): boolean {
+function isStale({ metadata }: Job, seenRevision: number, { moved, release }: PodCount): boolean {
   if (moved.succeeded + moved.failed + release.length === 0) return false;
-  return pods.revision < Number(metadata.resourceVersion);
+  return seenRevision < Number(metadata.resourceVersion);
 }
 
 interface Outcome {
