@@ -188,3 +188,40 @@ test("batches are throttled in mode batch, but not at the end of the server", as
 
   assert.equal(batches.length, 6);
 });
+
+test("a request waits for its own event, however many slow writes come before it", async () => {
+  const { backend, clock, hold } = setUp("blocking", { maxBatchSize: 1 });
+  let release = hold();
+  const waited = ["a", "b", "c"].map((text) => {
+    const state = { isOver: false };
+    void Promise.resolve(backend.process(event(text))).then(() => {
+      state.isOver = true;
+    });
+    return state;
+  });
+  await clock.advance(9000);
+  const next = hold();
+  release();
+  await clock.advance(0);
+  release = next;
+  await clock.advance(1000);
+
+  assert.deepEqual(
+    waited.map(({ isOver }) => isOver),
+    [true, true, true],
+  );
+  release();
+  await backend[Symbol.asyncDispose]();
+});
+
+test("nobody waits for an event after the end of the server", async () => {
+  const { backend, clock, hold } = setUp("blocking", { maxBatchSize: 1 });
+  hold();
+  const answers = ["a", "b"].map((text) => backend.process(event(text)));
+
+  const closed = backend[Symbol.asyncDispose]();
+  await clock.advance(5000);
+  await closed;
+
+  assert.deepEqual(await Promise.all(answers), [true, true]);
+});

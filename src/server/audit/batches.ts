@@ -66,6 +66,8 @@ export class BatchedBackend implements AuditBackend {
   #cancelTimer: (() => void) | undefined;
   #isClosing = false;
   #isFailing = false;
+  /** What the current write contains. */
+  #batch: readonly Waiting[] = [];
   /** The current write takes so long that nobody waits for it. */
   #isStuck = false;
 
@@ -89,7 +91,12 @@ export class BatchedBackend implements AuditBackend {
       return mode !== "blocking-strict";
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.#add({ ...fitting, settle: (isWritten) => resolve(isWritten || mode === "blocking") });
+    const cancel = this.#deps.clock.after(patienceMs, () => this.#giveUpWaiting());
+    const settle = (isWritten: boolean): void => {
+      cancel();
+      resolve(isWritten || mode === "blocking");
+    };
+    this.#add({ ...fitting, settle });
     return promise;
   }
 
@@ -107,7 +114,9 @@ export class BatchedBackend implements AuditBackend {
     await Promise.race([this.#writing, patience.promise]);
     cancel();
     if (this.#waiting.length > 0) this.#deps.lost(this.name, this.#waiting.length);
+    for (const { settle } of [...this.#batch, ...this.#waiting]) settle?.(false);
     this.#waiting = [];
+    this.#chars = 0;
     await this.#deps.writer[Symbol.asyncDispose]();
   }
 
@@ -136,11 +145,11 @@ export class BatchedBackend implements AuditBackend {
   }
 
   async #writeBatch(): Promise<void> {
-    const { name, log, lost, writer, clock } = this.#deps;
+    const { name, log, lost, writer } = this.#deps;
     const batch = this.#waiting.splice(0, planBatch(this.#waiting, this.#options));
     for (const { event } of batch) this.#chars -= event.rest.length;
+    this.#batch = batch;
     let isWritten = true;
-    const cancel = clock.after(patienceMs, () => this.#giveUpWaiting(batch));
     try {
       await writer.write(batch.map(({ event }) => event));
       if (this.#isFailing) log.info("audit events are written again", { backend: name });
@@ -152,16 +161,16 @@ export class BatchedBackend implements AuditBackend {
       if (!this.#isFailing && !this.#isClosing) log.error("audit events are lost", { backend: name, error });
       this.#isFailing = true;
     }
-    cancel();
+    this.#batch = [];
     this.#isStuck = false;
     for (const { settle } of batch) settle?.(isWritten);
   }
 
   /** The events may still be written, but no request waits for that any longer. */
-  #giveUpWaiting(batch: readonly Waiting[]): void {
+  #giveUpWaiting(): void {
     this.#isStuck = true;
     this.#deps.log.warn("audit events are written too slowly: requests do not wait", { backend: this.name });
-    for (const { settle } of [...batch, ...this.#waiting]) settle?.(false);
+    for (const { settle } of [...this.#batch, ...this.#waiting]) settle?.(false);
   }
 }
 
