@@ -48,14 +48,15 @@ async function writeLines(file: FileHandle, head: BackupHead, entries: AsyncIter
   const write = async (value: object): Promise<void> => {
     const line = `${JSON.stringify(value)}\n`;
     hash.update(line);
-    await file.write(line);
+    // Unlike write, this goes on after a part was written, so a disk that is nearly full is an error.
+    await file.appendFile(line);
   };
   await write({ orlopBackup: formatVersion, ...head });
   for await (const { key, revision, created, value } of entries) {
     await write({ key, revision, created, value: Buffer.from(value).toString("base64") });
     count++;
   }
-  await file.write(`${JSON.stringify({ entries: count, sha256: hash.digest("hex") })}\n`);
+  await file.appendFile(`${JSON.stringify({ entries: count, sha256: hash.digest("hex") })}\n`);
   return count;
 }
 
