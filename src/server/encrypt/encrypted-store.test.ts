@@ -167,6 +167,31 @@ test("events that wait for their key are delivered in order", async () => {
   assert.deepEqual(seen, ["/late", "/soon", "/own"]);
 });
 
+test("a watcher that failed on a late event gets nothing more", async () => {
+  const inner = openMemoryStore({ clock: createVirtualClock() });
+  const store = over(inner, slow());
+  const broken = new Error("the watcher broke");
+  const calls: string[] = [];
+  const failed = Promise.withResolvers<Error>();
+  store.watch("/", store.revision, {
+    events: (events) => {
+      calls.push(...events.map((event) => event.key));
+      throw broken;
+    },
+    failed: (error) => {
+      calls.push("failed");
+      failed.resolve(error);
+    },
+  });
+
+  await put(over(inner, gcm("key1")), "/a", "1");
+  assert.equal(await failed.promise, broken);
+  await put(over(inner, gcm("key1")), "/b", "2");
+  await put(store, "/c", "3");
+
+  assert.deepEqual(calls, ["/a", "failed"]);
+});
+
 test("a derived key depends on the seed, and the value on its place", () => {
   const cipher = derivedAesGcm(key);
   const sealed = cipher.seal(Buffer.from("value"), Buffer.from("/a"));

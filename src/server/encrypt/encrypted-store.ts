@@ -78,7 +78,9 @@ export class EncryptedStore extends StoreAround {
           deliver(await opened);
         })()
           .catch((error: unknown) => {
-            if (!isOver) watcher.failed(error instanceof Error ? error : new Error(messageOf(error)));
+            if (isOver) return;
+            end();
+            watcher.failed(error instanceof Error ? error : new Error(messageOf(error)));
           })
           .finally(() => {
             this.#late.delete(late);
@@ -89,10 +91,11 @@ export class EncryptedStore extends StoreAround {
       },
       failed: (error) => watcher.failed(error),
     });
-    return () => {
+    const end = (): void => {
       isOver = true;
       stop();
     };
+    return end;
   }
 
   /** The current value was encrypted with a key or provider that is no longer the first. */
