@@ -115,3 +115,13 @@ test("many requests for many quotas are compared in turns", async () => {
   assert(turns >= 9, `${turns} turns`);
   assert.equal(set.usedOf("q99"), 100);
 });
+
+test("what a quota took is given back if another one cannot be written", async () => {
+  const away = new Error("etcd does not answer");
+  const set = queueFor({ a: [0, 9], b: [0, 9] }, ({ metadata }) => {
+    if (metadata.name === "b") throw away;
+  });
+  await assert.rejects(set.charge(), away);
+  await idle(set.queue);
+  assert.deepEqual([set.usedOf("a"), set.usedOf("b")], [0, 0]);
+});

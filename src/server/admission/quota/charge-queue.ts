@@ -101,10 +101,13 @@ export class ChargeQueue {
       const returned = lane.returned.splice(0);
       for (const charge of returned) take(quotas, charge, -1);
       const planned = open.flatMap((each) => this.#plan(each, quotas, lane));
-      const stale = await this.#write(quotas);
+      const { stale, failure } = await this.#write(quotas);
       open = planned.filter((each) => !settled(each, stale)).map(({ waiting }) => waiting);
+      if (failure) return this.#giveUp(lane, open, () => failure.error);
       lane.returned.push(...returned.filter(({ name }) => stale.has(name)));
-      if (attempt + 1 >= maxAttempts) return this.#giveUp(lane, open);
+      if (attempt + 1 >= maxAttempts) {
+        return this.#giveUp(lane, open, ({ object }) => staleObject(ResourceQuota, object.metadata.name ?? ""));
+      }
     }
   }
 
@@ -122,23 +125,36 @@ export class ChargeQueue {
     return [{ waiting, charges: plan.charges }];
   }
 
-  /** Returns the names of the quotas that somebody else has changed meanwhile. */
-  async #write(quotas: ReadonlyMap<string, RunningQuota>): Promise<Set<string>> {
+  /** After a failure no other quota is tried: the store may be away. */
+  async #write(quotas: ReadonlyMap<string, RunningQuota>): Promise<Written> {
     const stale = new Set<string>();
+    let failure: Written["failure"];
     for (const { quota, used } of quotas.values()) {
       if (equal(used, quota.status.used ?? {})) continue;
-      const isStored = await this.#deps.store({ ...quota, status: { ...quota.status, used } });
+      const isStored =
+        !failure &&
+        (await this.#deps.store({ ...quota, status: { ...quota.status, used } }).catch((error: unknown) => {
+          failure = { error };
+          return false;
+        }));
       if (!isStored) stale.add(quota.metadata.name);
     }
-    return stale;
+    return { stale, failure };
   }
 
-  #giveUp(lane: Lane, open: readonly Waiting[]): void {
+  /** What was already charged is given back. */
+  #giveUp(lane: Lane, open: readonly Waiting[], why: (write: ChargedWrite) => unknown): void {
     for (const { charged, write, reject } of open) {
       lane.returned.push(...charged);
-      reject(staleObject(ResourceQuota, write.object.metadata.name ?? ""));
+      reject(why(write));
     }
   }
+}
+
+interface Written {
+  /** The quotas that were not written, because somebody else has changed them meanwhile or because of the failure. */
+  readonly stale: ReadonlySet<string>;
+  readonly failure: { readonly error: unknown } | undefined;
 }
 
 interface Planned {
