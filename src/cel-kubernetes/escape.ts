@@ -19,6 +19,13 @@ export function escapeName(name: string): string | undefined {
   return name.replace(/__|[./-]/g, (part) => escapes[part] ?? part);
 }
 
+/** Every way to spell a field: a reserved word after a dot is clear as it is. */
+export function spellingsOf(name: string): string[] {
+  const escaped = escapeName(name);
+  if (escaped === undefined) return [];
+  return reserved.has(name) ? [escaped, name] : [escaped];
+}
+
 const unescapes: ReadonlyMap<string, string> = new Map(
   Object.entries(escapes).map(([part, escaped]) => [escaped, part]),
 );

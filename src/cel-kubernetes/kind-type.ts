@@ -12,7 +12,7 @@ import {
   timestampType,
 } from "#cel/types/type.ts";
 import { type ObjectSchema, type Schema } from "#schema/schema.ts";
-import { escapeName } from "./escape.ts";
+import { spellingsOf } from "./escape.ts";
 
 /** The type of the objects of a built-in kind, as their OpenAPI describes them. */
 export function kindType(schema: Schema): Type {
@@ -52,10 +52,12 @@ const known = new WeakMap<ObjectSchema<unknown>, Type>();
 function objectType(schema: ObjectSchema<unknown>): Type {
   let type = known.get(schema);
   if (!type) {
-    let names: ReadonlyMap<string | undefined, string> | undefined;
+    let names: ReadonlyMap<string, string> | undefined;
     type = structType(schema.name, {
       field(escaped) {
-        names ??= new Map(Object.keys(schema.fields).map((name) => [escapeName(name), name]));
+        names ??= new Map(
+          Object.keys(schema.fields).flatMap((name) => spellingsOf(name).map((spelled) => [spelled, name])),
+        );
         const dataName = names.get(escaped);
         const field = dataName === undefined ? undefined : schema.fields[dataName];
         return field && dataName !== undefined ? { type: kindType(field.schema), dataName } : undefined;

@@ -74,6 +74,7 @@ function run(source: string): Outcome {
 const holds = [
   "self.replicas == 3 && self.ratio == 2.0 && type(self.ratio) == double",
   "self.dashed__dash__name == 'd' && self.__namespace__ == 'ns'",
+  "self.namespace == 'ns' && has(self.namespace)",
   "type(self.port) == int ? self.port == 80 : self.port == 'http'",
   "self.until.getFullYear() == 2024 && self.until > self.day && self.timeout == duration('1m30s')",
   "self.data == b'hi' && size(self.labels) == 1 && self.labels.all(k, self.labels[k] == 'b')",

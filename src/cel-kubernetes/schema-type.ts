@@ -15,7 +15,7 @@ import {
 } from "#cel/types/type.ts";
 import { converterFor } from "#cel/values/data.ts";
 import { parseTimestamp } from "#cel/values/timestamp.ts";
-import { escapeName } from "./escape.ts";
+import { spellingsOf } from "./escape.ts";
 import { identityOfContent, identityOfKeys, UnorderedList } from "./unordered-lists.ts";
 
 /** The parts of an OpenAPI schema that say what an expression may do with a value. */
@@ -139,7 +139,7 @@ function declareObject(schema: Schema, name: string): Declared | undefined {
 }
 
 function declareStruct({ properties = {}, required = [] }: Schema, name: string): Declared {
-  const names = new Map(Object.keys(properties).flatMap((key) => escapedEntry(key)));
+  const names = new Map(Object.keys(properties).flatMap((key) => spellingsOf(key).map((spelled) => [spelled, key])));
   const declared = new Map<string, Declared | undefined>();
   const field = (escaped: string): Declared | undefined => {
     const key = names.get(escaped);
@@ -163,11 +163,6 @@ function declareStruct({ properties = {}, required = [] }: Schema, name: string)
       return requiredBytes(properties, required, name);
     },
   };
-}
-
-function escapedEntry(key: string): (readonly [string, string])[] {
-  const escaped = escapeName(key);
-  return escaped === undefined ? [] : [[escaped, key]];
 }
 
 /** Required fields without a default are in every object: the name with quotes, colon and comma, and the value. */
