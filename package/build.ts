@@ -58,5 +58,11 @@ function writeManifest(): void {
 }
 
 build();
-await writeBundle({ source: dist, extension: ".js", out: packageBundle(dist), isFixed: true });
+await writeBundle({
+  source: dist,
+  extension: ".js",
+  entries: ["cli/start/start.js"],
+  out: packageBundle(dist),
+  isFixed: true,
+});
 writeManifest();

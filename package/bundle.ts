@@ -25,6 +25,8 @@ export interface BundleOptions {
   /** The folder of the sources. */
   readonly source: string;
   readonly extension: ".ts" | ".js";
+  /** The modules that are loaded by their paths. The bundle has these and what they import, now or later. */
+  readonly entries: readonly string[];
   /** Where the bundle is kept. */
   readonly out: string;
   /** Whether the sources never change, so that nobody compares them with the bundle. */
@@ -32,16 +34,17 @@ export interface BundleOptions {
 }
 
 /** Builds the bundle, and makes it the current one when all of it is written. Returns its folder. */
-export async function writeBundle({ source, extension, out, isFixed = false }: BundleOptions): Promise<string> {
-  const modules = modulesOf(source, extension);
+export async function writeBundle(options: BundleOptions): Promise<string> {
+  const { source, extension, entries, out, isFixed = false } = options;
+  const all = modulesOf(source, extension);
   const builtWith = isFixed ? [] : [import.meta.filename, path.join(root, "package.json")];
   const stampFor = (file: string): Stamp => stampOf(path.resolve(source, file));
   // Before anything is read: a source that changes meanwhile makes the bundle stale, and is never missed.
-  const stamps = isFixed ? [] : modules.map(stampFor);
+  const stamps = new Map(isFixed ? [] : all.map((file) => [file, stampFor(file)]));
   const others = builtWith.map((file) => ({ file: path.relative(source, file), stamp: stampFor(file) }));
   mkdirSync(out, { recursive: true });
   if (!isOurs(out, source)) throw new Error(`${out} belongs to somebody else`);
-  const { script, map } = await bundled(source, modules);
+  const { script, map, modules } = await bundled(source, entries, all);
   const lines = linesOf(map, { source, modules, script });
   const folder = createHash("sha256").update(script).update(lines).digest("hex").slice(0, 16);
   mkdirSync(path.join(out, folder), { recursive: true });
@@ -50,7 +53,7 @@ export async function writeBundle({ source, extension, out, isFixed = false }: B
   const manifest: Manifest = {
     folder,
     sources: modules,
-    stamps,
+    stamps: [...stamps].filter(([file]) => modules.includes(file)).map(([, stamp]) => stamp),
     others,
   };
   replace(path.join(out, manifestFile), JSON.stringify(manifest));
@@ -72,14 +75,23 @@ function modulesOf(source: string, extension: string): string[] {
     .sort();
 }
 
-async function bundled(source: string, modules: readonly string[]): Promise<{ script: string; map: string }> {
-  const doors = modules.map((file) => `  ${JSON.stringify(file)}: () => require(${JSON.stringify(`./${file}`)}),`);
-  const { outputFiles } = await build({
+interface Bundled {
+  readonly script: string;
+  readonly map: string;
+  /** Those that the bundle has. */
+  readonly modules: readonly string[];
+}
+
+/** Only entries get an object with their exports: it would have to be made for each module at every start. */
+async function bundled(source: string, entries: readonly string[], all: readonly string[]): Promise<Bundled> {
+  const doors = entries.map((file) => `  ${JSON.stringify(file)}: () => require(${JSON.stringify(`./${file}`)}),`);
+  const { outputFiles, metafile } = await build({
     stdin: { contents: `export const modules = {\n${doors.join("\n")}\n};\n`, resolveDir: source },
     absWorkingDir: source,
     outfile: path.join(source, scriptFile),
     bundle: true,
     write: false,
+    metafile: true,
     platform: "node",
     target: "esnext",
     format: "cjs",
@@ -91,11 +103,12 @@ async function bundled(source: string, modules: readonly string[]): Promise<{ sc
     sourcesContent: false,
     banner: { js: `(function (${scriptParameters.join(", ")}) {` },
     footer: { js: "})" },
-    plugins: [placeModules(source, modules)],
+    plugins: [placeModules(source, all)],
     logLevel: "error",
   });
   const outputOf = (ending: string) => outputFiles.find((file) => file.path.endsWith(ending))?.text ?? "";
-  return { script: outputOf(".js"), map: outputOf(".map") };
+  const modules = all.filter((file) => Object.hasOwn(metafile.inputs, file));
+  return { script: outputOf(".js"), map: outputOf(".map"), modules };
 }
 
 /** A module in the bundle stands for the file that it was made from: `import.meta` has the paths of that file. */

@@ -24,7 +24,7 @@ const maxBuildMs = 120_000;
 mkdirSync(path.dirname(out), { recursive: true });
 {
   using _lock = await takeLock(`${out}.lock`);
-  if (!findBundle(out, source)) await writeBundle({ source, extension: ".ts", out });
+  if (!findBundle(out, source)) await writeBundle({ source, extension: ".ts", entries: ["cli/start/start.ts"], out });
   const bundle = findBundle(out, source);
   if (bundle) await warmUp(path.join(codeFolder(root), bundle.manifest.folder));
 }

@@ -39,7 +39,10 @@ export const separator = async (): Promise<string> => (await import("node:path")
 write("a/program.ts", "await Promise.resolve();\n");
 write("a/main.test.ts", `throw new Error("a test is not part of a bundle");\n`);
 
-const build = () => writeBundle({ source, extension: ".ts", out });
+write("a/unused.ts", "export const unused = 1;\n");
+
+const entries = ["a/main.ts", "a/place.ts", "a/seen.ts"];
+const build = () => writeBundle({ source, extension: ".ts", entries, out });
 function opened(): Modules {
   const bundle = findBundle(out, source);
   assert(bundle);
@@ -69,7 +72,7 @@ test("the modules of a bundle do what their sources say", async () => {
     () => main.fails({ side: 3 }),
     (error: Error) => error.stack?.includes(`${source}/a/main.ts:6`) === true,
   );
-  assert.deepEqual([modules.has("a/program.ts"), modules.has("a/main.test.ts")], [false, false]);
+  assert.deepEqual([modules.has("a/number.ts"), modules.has("a/main.test.ts")], [false, false]);
 });
 
 test("what is imported later is evaluated later", async () => {
@@ -92,6 +95,14 @@ test("a changed source is in the next bundle, and the old bundle is gone", async
   assert.equal(readdirSync(out).length, 2);
 });
 
+test("what no entry imports is not in a bundle, and may change", () => {
+  const { manifest } = findBundle(out, source) ?? {};
+  write("a/unused.ts", "export const unused = 2;\n");
+
+  assert.deepEqual(manifest?.sources, ["a/late.ts", "a/main.ts", "a/number.ts", "a/place.ts", "a/seen.ts"]);
+  assert(findBundle(out, source));
+});
+
 test("builds at the same time leave a bundle that works", async () => {
   write("a/number.ts", "export const number: number = 4;\n");
 
@@ -103,7 +114,7 @@ test("builds at the same time leave a bundle that works", async () => {
 test("a build that is killed leaves the old bundle or the new one", async () => {
   const script = path.join(root, "build.ts");
   const builder = path.resolve(import.meta.dirname, "../package/bundle.ts");
-  const options = JSON.stringify({ source, extension: ".ts", out });
+  const options = JSON.stringify({ source, extension: ".ts", entries, out });
   writeFileSync(script, `import { writeBundle } from ${JSON.stringify(builder)};\nawait writeBundle(${options});\n`);
   for (const ms of [150, 300, 450]) {
     write("a/number.ts", `export const number: number = ${ms};\n`);

@@ -1,8 +1,9 @@
 import { request as plainRequest } from "node:http";
-import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTcp, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import type { Credentials } from "#client/kubeconfig/credentials.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { versionOfIP } from "#lib/net/ip.ts";
 import type { ClientConfig } from "../client-config.ts";
 
 /** TLS options for a connection to the server; also for separate connections (exec, port-forward). */
@@ -10,7 +11,7 @@ export async function tlsOptions(url: URL, config: ClientConfig, credentials: Cr
   const { tls = {} } = config;
   const { cert, key } = (await credentials.certificate()) ?? tls.certificate?.() ?? tls;
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  const servername = tls.serverName ?? (isIP(host) ? undefined : host);
+  const servername = tls.serverName ?? (versionOfIP(host) ? undefined : host);
   return {
     host,
     port: Number(url.port || 443),

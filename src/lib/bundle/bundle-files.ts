@@ -5,7 +5,7 @@
  *     bundle/
  *       manifest.json       the current bundle and the sources that it was made from
  *       <hash>/
- *         modules.js        a function whose result has every module by its path
+ *         modules.js        a function whose result has the entries by their paths
  *         lines.bin         for each line of it, its source and the line there
  *         server-<tag>.code what V8 compiled in an earlier process, for one version of V8 and its flags
  *

@@ -8,7 +8,7 @@ import {
   sign,
   X509Certificate,
 } from "node:crypto";
-import { isIP } from "node:net";
+import { versionOfIP } from "#lib/net/ip.ts";
 import { type DerValue, der, readDer, readObjectId } from "./der.ts";
 import { maxPemBytes, readPem } from "./pem.ts";
 
@@ -281,7 +281,7 @@ export const writeName = (attributes: readonly NameAttribute[]): Buffer =>
 
 /** A GeneralName in DER: of an address, or else of a DNS name. */
 export function altName(host: string): Buffer {
-  return isIP(host) ? der.context(7, addressBytes(host)) : der.context(2, Buffer.from(host, "ascii"));
+  return versionOfIP(host) ? der.context(7, addressBytes(host)) : der.context(2, Buffer.from(host, "ascii"));
 }
 
 /** SubjectPublicKeyInfo of a private key. */
@@ -289,7 +289,7 @@ export const publicKeyOf = (key: KeyObject): Buffer => createPublicKey(key).expo
 
 /** Returns 4 or 16 bytes. The text must be an address. */
 function addressBytes(address: string): Buffer {
-  if (isIP(address) === 4) return Buffer.from(address.split(".").map(Number));
+  if (versionOfIP(address) === 4) return Buffer.from(address.split(".").map(Number));
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
   const hex = (high = "0", low = "0") => ((Number(high) << 8) | Number(low)).toString(16);
   const text = dotted ? `${dotted[1]}${hex(dotted[2], dotted[3])}:${hex(dotted[4], dotted[5])}` : address;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatIPv4, parseCidr, parseIPv4, parseIPv6 } from "./ip.ts";
+import { formatIPv4, parseCidr, parseIPv4, parseIPv6, versionOfIP } from "./ip.ts";
 
 const addresses: Readonly<Record<string, number | undefined>> = {
   "0.0.0.0": 0,
@@ -52,4 +52,10 @@ test("parseIPv6() reads every spelling of an address", () => {
   assert.equal(hex("1:2:3:4:5:6:7::"), "00010002000300040005000600070000");
   assert.equal(hex("::"), "0".repeat(32));
   for (const text of ["10.1.2.3", "fe80::1%eth0", "1::2::3", ""]) assert.equal(parseIPv6(text), undefined, text);
+});
+
+test("the version of an address is known, and names have none", () => {
+  const texts = ["10.0.0.1", "::1", "fe80::1%eth0", "localhost", "", "1.2.3", "a:b", "256.0.0.1"];
+
+  assert.deepEqual(texts.map(versionOfIP), [4, 6, 6, 0, 0, 0, 0, 0]);
 });

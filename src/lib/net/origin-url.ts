@@ -1,5 +1,4 @@
-import { isIP } from "node:net";
-import { hostInUrl } from "./ip.ts";
+import { hostInUrl, versionOfIP } from "./ip.ts";
 
 /** Where a server is. */
 export interface Origin {
@@ -25,7 +24,7 @@ export function originUrl({ scheme, host, port }: Origin): URL {
  */
 function isHost(host: string): boolean {
   if (host.length > maxHostLength || host.includes("%")) return false;
-  if (isIP(host) > 0) return true;
+  if (versionOfIP(host) > 0) return true;
   const lastLabel = host.replace(/\.$/, "").split(".").at(-1) ?? "";
   return dnsName.test(host) && !/^(\d+|0x[0-9a-f]*)$/i.test(lastLabel);
 }

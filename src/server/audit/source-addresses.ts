@@ -1,5 +1,5 @@
-import { isIP } from "node:net";
 import { type ApiRequest } from "#api/exchange.ts";
+import { versionOfIP } from "#lib/net/ip.ts";
 
 /** A chain of proxies is short. */
 const maxForwarded = 32;
@@ -13,8 +13,8 @@ export function sourceAddresses({ headers, peer }: Pick<ApiRequest, "headers" | 
   const own = peer.address.replace(/^::ffff:(?=\d+\.)/, "") || "127.0.0.1";
   if (!headers["x-forwarded-for"] && !headers["x-real-ip"]) return [own];
   const forwarded = (headers["x-forwarded-for"] ?? "").split(",", maxForwarded).map((part) => part.trim());
-  const claimed = forwarded.filter((part) => isIP(part) !== 0);
+  const claimed = forwarded.filter((part) => versionOfIP(part) !== 0);
   const real = headers["x-real-ip"] ?? "";
-  if (claimed.length === 0 && isIP(real) !== 0) claimed.push(real);
+  if (claimed.length === 0 && versionOfIP(real) !== 0) claimed.push(real);
   return claimed.at(-1) === own ? claimed : [...claimed, own];
 }

@@ -1,6 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { isIP } from "node:net";
 import { type TLSSocket } from "node:tls";
 import { type Peer } from "#api/exchange.ts";
 import { renderKubeconfig } from "#client/kubeconfig/render-kubeconfig.ts";
@@ -18,6 +17,7 @@ import {
 } from "#lib/crypto/x509.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
+import { versionOfIP } from "#lib/net/ip.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 
@@ -186,7 +186,7 @@ async function loadSigningKey(files: Files): Promise<string> {
 }
 
 const covers = (certificate: X509Certificate, host: string): boolean =>
-  (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined;
+  (versionOfIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined;
 
 function parsed<T>(path: string, advice: string, parse: () => T): T {
   try {

@@ -1,9 +1,10 @@
-import { BlockList, isIP } from "node:net";
+import { BlockList } from "node:net";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { badRequest, serviceUnavailable } from "#api/status.ts";
 import { serviceNameLabel } from "#api/well-known.ts";
+import { versionOfIP } from "#lib/net/ip.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Context } from "#server/request/pipeline.ts";
 
@@ -109,7 +110,7 @@ function portNameOf({ metadata, spec }: Service, number: number): string {
 
 /** Neither this machine nor the whole link. IPv4 addresses written as IPv6 are treated as IPv4. */
 export function isGlobalUnicast(address: string): boolean {
-  const family = isIP(address);
+  const family = versionOfIP(address);
   if (family === 0 || address.includes("%")) return false;
   return !notGlobal.check(address, family === 4 ? "ipv4" : "ipv6");
 }

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { versionOfIP } from "#lib/net/ip.ts";
 import { type Address, Connections, type ResolveService } from "#server/extension/connections.ts";
 
 /** Where a webhook is, as whoever configured it wrote it. Only one of URL and service is set. */
@@ -37,7 +37,7 @@ export async function addressOf(
   }
   const { hostname, port, host: authority, pathname: path } = new URL(url ?? "");
   const host = hostname.replace(/^\[|\]$/g, "");
-  const serverName = isIP(host) ? undefined : host;
+  const serverName = versionOfIP(host) ? undefined : host;
   return { host, port: Number(port || 443), serverName, authority, path };
 }
 
