@@ -10,6 +10,7 @@ import { type Wire } from "../http/respond.ts";
 import { type Answer, type Context } from "../request/pipeline.ts";
 import { blankRequestInfo } from "../request/request-info.ts";
 import { Auditor } from "./auditor.ts";
+import { type AuditStage } from "./policy.ts";
 
 type Recorded = {
   readonly stage: string;
@@ -18,13 +19,19 @@ type Recorded = {
 
 /** A recorder of one request for a pod's subresource. */
 async function begin(subresource: string) {
+  const { auditor, context, ...rest } = prepare(subresource);
+  await auditor.stage(context, () => answer);
+  return { auditor, context, ...rest };
+}
+
+function prepare(subresource: string, { isStored = true, omitted = ["RequestReceived"] as AuditStage[] } = {}) {
   const events: Recorded[] = [];
   const backend = {
     name: "test",
-    process: ({ rest }: { rest: string }) => events.push(JSON.parse(`{${rest}`) as Recorded) > 0,
+    process: ({ rest }: { rest: string }) => events.push(JSON.parse(`{${rest}`) as Recorded) > 0 && isStored,
     async [Symbol.asyncDispose]() {},
   };
-  const scope = { level: "Metadata", omitStages: new Set(["RequestReceived"]), omitManagedFields: false } as const;
+  const scope = { level: "Metadata", omitStages: new Set(omitted), omitManagedFields: false } as const;
   const auditor = new Auditor({
     scopeOf: () => scope,
     backends: [backend],
@@ -51,7 +58,6 @@ async function begin(subresource: string) {
     annotations: new Map(),
     steps: { mark() {} },
   };
-  await auditor.stage(context, () => answer);
   const stages = () => events.map(({ stage, responseStatus }) => `${stage} ${responseStatus?.code}`);
   return { auditor, context, events, stages, left };
 }
@@ -114,4 +120,14 @@ test("an error of the server itself is recorded as a panic, and a refusal is not
   assert.deepEqual(broken.stages(), ["Panic 500"]);
   assert.equal(broken.events[0]?.responseStatus?.message, "APIServer panic'd: x is undefined");
   assert.deepEqual(refused.stages(), ["ResponseComplete 404"]);
+});
+
+test("a request that is refused because its event is lost has no other event", async () => {
+  const { auditor, context, stages } = prepare("status", { isStored: false, omitted: [] });
+  const refusal = { code: 500, message: "Internal error occurred: failed to store audit event" };
+
+  await assert.rejects(async () => await auditor.stage(context, () => answer), refusal);
+  await auditor.fail(context, internalError(new Error("failed to store audit event")), false);
+
+  assert.deepEqual(stages(), ["RequestReceived undefined"]);
 });

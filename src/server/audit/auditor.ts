@@ -41,10 +41,10 @@ export class Auditor implements ServerAudit {
   readonly stage: Stage = (context, next) => {
     const audit = this.#begin(context);
     if (!audit) return next(context);
-    context.audit = audit;
     const isStored = audit.received();
     const go = (stored: boolean): Answer | Promise<Answer> => {
       if (!stored) return this.#reject();
+      context.audit = audit;
       const answer = next(context);
       return answer instanceof Promise ? answer.then((late) => remembered(audit, late)) : remembered(audit, answer);
     };

@@ -6,7 +6,8 @@ import { type AuditMode } from "./backend.ts";
 import { BatchedBackend, type BatchOptions } from "./batches.ts";
 import { type AuditEvent } from "./event.ts";
 
-const event = (rest: string, short = rest): AuditEvent => ({
+const event = (rest: string, short = rest, stage: AuditEvent["stage"] = "RequestReceived"): AuditEvent => ({
+  stage,
   rest,
   legacy: () => rest,
   withoutBodies: () => event(short),
@@ -129,6 +130,24 @@ test("a request does not wait for a writer that hangs for longer than ten second
   await clock.settle();
 
   assert.deepEqual(batches.flat(), ["a", "b", "c"]);
+});
+
+test("in blocking-strict mode the event of a refused request is not written later, and the end of another one is", async () => {
+  const { backend, batches, clock, lost, hold } = setUp("blocking-strict");
+  const release = hold();
+  const end = (rest: string) => event(rest, rest, "ResponseComplete");
+  const first = backend.process(event("a"));
+  await clock.settle();
+  const waiting = [backend.process(event("b")), backend.process(end("c"))];
+
+  await clock.advance(10_000);
+  const late = [backend.process(event("d")), backend.process(end("e"))];
+  assert.deepEqual(await Promise.all([first, ...waiting, ...late]), [false, false, false, false, false]);
+  assert.equal(lost.get("test"), 2);
+  release();
+  await clock.settle();
+
+  assert.deepEqual(batches.flat(), ["a", "c", "e"]);
 });
 
 test("the end of the server waits for a writer that hangs, but not for ever", async () => {

@@ -86,6 +86,7 @@ export class BatchedBackend implements AuditBackend {
     if (this.#waiting.length >= bufferSize || this.#chars + fitting.event.rest.length > maxBufferedChars) {
       return this.#lose("buffered");
     }
+    if (this.#isStuck && this.#isForbidding(whole)) return this.#lose(this.name);
     if (mode === "batch" || this.#isStuck) {
       this.#add({ ...fitting, settle: undefined });
       return mode !== "blocking-strict";
@@ -98,6 +99,11 @@ export class BatchedBackend implements AuditBackend {
     };
     this.#add({ ...fitting, settle });
     return promise;
+  }
+
+  /** Its request is refused unless it is written in time, so it must not be written later. */
+  #isForbidding({ stage }: AuditEvent): boolean {
+    return this.#options.mode === "blocking-strict" && stage === "RequestReceived";
   }
 
   #lose(plugin: string): boolean {
@@ -170,7 +176,13 @@ export class BatchedBackend implements AuditBackend {
   #giveUpWaiting(): void {
     this.#isStuck = true;
     this.#deps.log.warn("audit events are written too slowly: requests do not wait", { backend: this.name });
-    for (const { settle } of [...this.#batch, ...this.#waiting]) settle?.(false);
+    const { forbidding = [], later = [] } = Object.groupBy(this.#waiting, ({ event }) =>
+      this.#isForbidding(event) ? "forbidding" : "later",
+    );
+    this.#waiting = later;
+    for (const { event } of forbidding) this.#chars -= event.rest.length;
+    if (forbidding.length > 0) this.#deps.lost(this.name, forbidding.length);
+    for (const { settle } of [...this.#batch, ...later, ...forbidding]) settle?.(false);
   }
 }
 

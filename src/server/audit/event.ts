@@ -44,6 +44,7 @@ export interface ResponseStatus {
 
 /** An event, ready to be written. */
 export interface AuditEvent {
+  readonly stage: AuditStage;
   /** The JSON after its kind and version: `"level":"Metadata",…}`. */
   readonly rest: string;
   /** The one line of the old format, without an end of line. */
@@ -78,7 +79,7 @@ function renderWhole(facts: EventFacts): AuditEvent {
   if (responseObject !== undefined) rest += `,"responseObject":${responseObject}`;
   rest += `,"requestReceivedTimestamp":"${timeOf(facts.receivedMs)}","stageTimestamp":"${timeOf(facts.stageMs)}"`;
   rest += `${annotationsText(facts.annotations)}}`;
-  return { rest, legacy: () => renderLegacy(facts), withoutBodies: () => renderTruncated(facts) };
+  return { stage: facts.stage, rest, legacy: () => renderLegacy(facts), withoutBodies: () => renderTruncated(facts) };
 }
 
 function headOf({ level, auditID, stage, requestURI, verb, user, ...facts }: EventFacts): string {

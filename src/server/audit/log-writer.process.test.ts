@@ -8,7 +8,12 @@ import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { type AuditEvent } from "./event.ts";
 import { type AuditLogOptions, openAuditLog } from "./log-writer.ts";
 
-const event = (n: number): AuditEvent => ({ rest: `"n":${n}}`, legacy: () => `n=${n}`, withoutBodies: () => event(n) });
+const event = (n: number): AuditEvent => ({
+  stage: "ResponseComplete",
+  rest: `"n":${n}}`,
+  legacy: () => `n=${n}`,
+  withoutBodies: () => event(n),
+});
 
 async function setUp(more: Partial<AuditLogOptions> = {}) {
   const dir = await mkdtemp(path.join(tmpdir(), "orlop-audit-"));

@@ -13,7 +13,12 @@ import { BatchedBackend } from "./batches.ts";
 import { type AuditEvent } from "./event.ts";
 import { openAuditWebhook } from "./webhook-writer.ts";
 
-const event = (n: number): AuditEvent => ({ rest: `"n":${n}}`, legacy: () => "", withoutBodies: () => event(n) });
+const event = (n: number): AuditEvent => ({
+  stage: "ResponseComplete",
+  rest: `"n":${n}}`,
+  legacy: () => "",
+  withoutBodies: () => event(n),
+});
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 /** A server that answers as it is told, and the bodies that it got. */
