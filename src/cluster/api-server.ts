@@ -144,7 +144,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const informers = objects.informers();
   const usage = openNodeUsage(options, { objects, informers });
   const resources = new ResourceRegistry([...(options.resources ?? allResources), ComponentStatus, ...usage.kinds]);
-  const security = assembleSecurity(options, informers);
+  const security = assembleSecurity(options, { informers, catchUp: () => objects.catchUp() });
   const inFlight = options.inFlight ?? defaultInFlight;
   const { loopback: loopbackUser } = security;
   const fair = { clock, objects, informers, resources, metrics, loopback: loopbackUser };

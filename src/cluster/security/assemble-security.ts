@@ -1,12 +1,11 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { type SigningKey } from "#lib/crypto/jwt.ts";
-import { type Informers } from "#runtime/informer.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
 import { clientCertificate } from "#server/authenticate/client-certificate.ts";
 import { inProcess } from "#server/authenticate/in-process.ts";
 import { LegacyTokenUses } from "#server/authenticate/legacy-token-uses.ts";
-import { serviceAccountTokens } from "#server/authenticate/service-account.ts";
+import { type ServiceAccountTokenDeps, serviceAccountTokens } from "#server/authenticate/service-account.ts";
 import { createLoopback } from "#server/authorize/loopback.ts";
 import { createNodeAuthorizer } from "#server/authorize/node.ts";
 import { privileged } from "#server/authorize/privileged.ts";
@@ -24,6 +23,8 @@ export interface SecurityOptions {
   readonly security?: LoadedSecurity;
 }
 
+export type SecurityDeps = Required<Pick<ServiceAccountTokenDeps, "informers" | "catchUp">>;
+
 const accountsOf = ({ security, signingKey: key }: SecurityOptions): AccountSettings =>
   security?.accounts(key) ?? {
     issuers: [defaultIssuer],
@@ -35,12 +36,12 @@ const accountsOf = ({ security, signingKey: key }: SecurityOptions): AccountSett
   };
 
 /** Authenticators and authorizers, each list in the order in which it is asked. */
-export function assembleSecurity(options: SecurityOptions, informers: Informers) {
+export function assembleSecurity(options: SecurityOptions, { informers, catchUp }: SecurityDeps) {
   const { clock, tokens = [], security } = options;
   const settings = accountsOf(options);
   const { audiences } = settings;
   const uses = new LegacyTokenUses();
-  const accounts = serviceAccountTokens({ informers, clock, uses, ...settings });
+  const accounts = serviceAccountTokens({ informers, clock, uses, catchUp, ...settings });
   const before = [...tokens, ...(security?.staticTokens ?? [])];
   const allTokens = [...before, accounts, ...(security?.otherTokens({ informers, clock, audiences }) ?? [])];
   const rbac = createRbac({ informers });

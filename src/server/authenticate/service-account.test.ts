@@ -11,11 +11,12 @@ const issuer = "https://kubernetes.default.svc.cluster.local";
 const key = signingKey(keyToPem(createKey()));
 const account = { namespace: "shop", name: "web" };
 
-function setUp() {
+function setUp(catchUp?: () => Promise<void>) {
   const informers = createFakeInformers();
   const clock = createVirtualClock();
   informers.put(ServiceAccount, { metadata: { ...account, uid: "sa-1" } });
-  const tokens = serviceAccountTokens({ informers, clock, issuers: [issuer], audiences: [issuer], keys: [key] });
+  const settings = { issuers: [issuer], audiences: [issuer], keys: [key] };
+  const tokens = serviceAccountTokens({ informers, clock, ...settings, ...(catchUp ? { catchUp } : {}) });
   const now = Math.floor(clock.now() / 1000);
   const claims = {
     iss: issuer,
@@ -60,4 +61,41 @@ test("serviceAccountTokens() refuses forged and expired tokens, and those of an 
   await ask(token);
   await clock.advance(2 * 3600_000);
   await assert.rejects(ask(token), refused);
+});
+
+test("serviceAccountTokens() looks again when this server has caught up with the others", async () => {
+  let looks = 0;
+  const { informers, claims, ask } = setUp(async () => {
+    looks++;
+    informers.put(ServiceAccount, { metadata: { ...account, uid: "sa-2" } });
+  });
+  const bound = { namespace: "shop", serviceaccount: { name: "web", uid: "sa-2" } };
+  const token = signJwt(key, { ...claims, "kubernetes.io": bound });
+
+  const answers = await Promise.all([ask(token), ask(token)]);
+
+  assert.deepEqual(
+    answers.map((identity) => identity?.user.uid),
+    ["sa-2", "sa-2"],
+  );
+  assert.equal(looks, 1);
+});
+
+test("serviceAccountTokens() catches up for a refused token once in a while, and never for a forged one", async () => {
+  let looks = 0;
+  const { informers, clock, claims, ask } = setUp(async () => {
+    looks++;
+    throw new Error("no majority");
+  });
+  informers.delete(ServiceAccount, account);
+  const token = signJwt(key, claims);
+  const refused = { message: "Unauthorized", code: 401 };
+
+  for (let n = 0; n < 3; n++) await assert.rejects(ask(token), refused);
+  await assert.rejects(ask(signJwt(signingKey(keyToPem(createKey())), claims)), refused);
+  assert.equal(looks, 1);
+  await clock.advance(10_000);
+  await assert.rejects(ask(token), refused);
+
+  assert.equal(looks, 2);
 });

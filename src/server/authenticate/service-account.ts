@@ -26,12 +26,16 @@ export interface ServiceAccountTokenDeps {
   readonly keys: readonly VerifyingKey[];
   /** Notes the uses of tokens that are kept in Secrets. */
   readonly uses?: LegacyTokenUses | undefined;
+  /** Resolves when the informers show what other servers have written; undefined if there are none. */
+  catchUp?(): Promise<void> | undefined;
 }
 
 /** The tolerated difference between clocks. */
 const leewayMs = 60_000;
 /** Only tokens with a valid signature are cached, and none longer than those that the API server issues. */
 const rememberedTokens = { entries: 4096, chars: 8 * 1024 * 1024, keyChars: 8 * 1024 };
+/** A token that is refused does not cause another look into the store before this. */
+const nextLookMs = 10_000;
 
 /**
  * Verifies the tokens of service accounts. The signature is checked once and cached; the existence of the account and
@@ -57,11 +61,38 @@ export function serviceAccountTokens(deps: ServiceAccountTokenDeps): TokenAuthen
         verified.set(token, known, token.length);
       }
       checkTime(known.claims, clock.now());
-      checkBound(bound, known.claims, clock.now() - leewayMs);
-      if (known.claims.homeSecret !== undefined) checkHome(bound, known.claims, { ...deps, token });
-      return audiences === deps.audiences && known.forServer ? known.forServer : identityFor(known, audiences);
+      const seen = known;
+      const identify = (): TokenIdentity => {
+        checkBound(bound, seen.claims, clock.now() - leewayMs);
+        if (seen.claims.homeSecret !== undefined) checkHome(bound, seen.claims, { ...deps, token });
+        return audiences === deps.audiences && seen.forServer ? seen.forServer : identityFor(seen, audiences);
+      };
+      try {
+        return identify();
+      } catch (refusal) {
+        const caughtUp = catchUp(deps, seen);
+        if (!caughtUp) throw refusal;
+        return caughtUp.then(identify);
+      }
     },
   };
+}
+
+/**
+ * Another server may have written what this one misses. Only tokens that we have signed get here, and each waits once:
+ * the objects that a token is bound to are older than the token. undefined if there is nothing to wait for.
+ */
+function catchUp(deps: ServiceAccountTokenDeps, known: Verified): Promise<void> | undefined {
+  if (known.catchingUp || deps.clock.now() < known.nextLookAt) return known.catchingUp;
+  // Without an answer the token is refused for what is known.
+  known.catchingUp = deps
+    .catchUp?.()
+    ?.catch(() => {})
+    .finally(() => {
+      known.catchingUp = undefined;
+      known.nextLookAt = deps.clock.now() + nextLookMs;
+    });
+  return known.catchingUp;
 }
 
 interface Verified {
@@ -71,6 +102,9 @@ interface Verified {
   readonly audiences: readonly string[];
   /** undefined if the token is for others. */
   readonly forServer: TokenIdentity | undefined;
+  /** The wait for what other servers have written, and when there may be another. */
+  catchingUp: Promise<void> | undefined;
+  nextLookAt: number;
 }
 
 /** Returns undefined if it is not one of our tokens. */
@@ -88,7 +122,8 @@ function verifyToken(deps: ServiceAccountTokenDeps, token: string): Verified | u
   const audiences = claims.audiences.length > 0 ? claims.audiences : deps.audiences;
   const isForServer = audiences.some((name) => deps.audiences.includes(name));
   const known = { claims, user, audiences };
-  return { ...known, forServer: isForServer ? identityFor(known, deps.audiences) : undefined };
+  const forServer = isForServer ? identityFor(known, deps.audiences) : undefined;
+  return { ...known, forServer, catchingUp: undefined, nextLookAt: 0 };
 }
 
 function identityFor(

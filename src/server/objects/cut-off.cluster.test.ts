@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { neverAborted } from "#lib/async/tasks.ts";
 import { startAllocator } from "#server/allocate/allocator.suite.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Store, StoreCutOffError, StoreUnavailableError } from "#store/store.ts";
@@ -54,4 +55,29 @@ test("a store that must not be used any more is not read either", async () => {
   answer.catchUp = () => Promise.reject(new StoreUnavailableError("its data was replaced"));
 
   assert.equal((await ask(served.api.server, "GET /api/v1/namespaces/default/services")).status, 503);
+});
+
+test("a token is valid here as soon as another server has made its account", async () => {
+  const answer = { catchUp: () => Promise.resolve() };
+  await using store = sharedStore(answer);
+  await using served = await startAllocator(undefined, store);
+  const { server } = served.api;
+  const accounts = "/api/v1/namespaces/default/serviceaccounts";
+  await ask(server, `POST ${accounts}`, { body: { metadata: { name: "web" } } });
+  const made = await ask(server, `POST ${accounts}/web/token`, { body: { spec: {} } });
+  const authorization = `Bearer ${String(made.json.status?.token)}`;
+  const key = "/registry/serviceaccounts/default/web";
+  const entry = await store.get(key);
+  assert(entry);
+  const asAccount = async () => {
+    const request = { method: "GET", path: "/api", query: "", headers: { authorization }, body: undefined };
+    const { wire } = await server.serve({ ...request, signal: neverAborted, peer: { address: "127.0.0.1" } });
+    return "status" in wire ? wire.status : 0;
+  };
+
+  // The mirror does not show the account before the server asks the store how far it is.
+  await store.commit([{ key, value: undefined }]);
+  answer.catchUp = async () => void (await store.commit([{ key, value: entry.value }]));
+
+  assert.equal(await asAccount(), 200);
 });
