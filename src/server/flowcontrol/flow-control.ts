@@ -3,6 +3,7 @@ import { type FlowSchema, mandatoryFlowSpecs } from "#api/flowcontrol/flow-schem
 import { mandatoryLevelSpecs, type PriorityLevelConfiguration } from "#api/flowcontrol/priority-level-configuration.ts";
 import { badRequest, type StatusError, TooBusyError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { Patience } from "#lib/async/patience.ts";
 import { type Context, type Seats } from "#server/request/pipeline.ts";
 import { type EstimateDeps, estimateWork } from "./estimate-work.ts";
 import { type FlowMetrics } from "./flow-metrics.ts";
@@ -10,6 +11,7 @@ import { Level } from "./level.ts";
 import { isExempt, planBounds, planLimits } from "./limits/plan-limits.ts";
 import { createFlowMatcher, type FlowMatcher, inOrder } from "./match-flow.ts";
 import { Pace } from "./queues/pace.ts";
+import { SharedAbort } from "./queues/shared-abort.ts";
 import { type Tally, type Ticket } from "./queues/ticket.ts";
 import { KindTimes } from "./usage-times.ts";
 
@@ -21,7 +23,7 @@ export interface FlowControlDeps {
   /** The server's own identity, which is exempt: it must be able to repair the configuration. */
   readonly loopback: UserInfo;
   readonly metrics: FlowMetrics;
-  /** How long a request may wait, if it has no deadline of its own. */
+  /** A request without a deadline of its own is refused after at least this time in a queue, and after twice as long at most. */
   readonly maxWaitMs: number;
 }
 
@@ -43,6 +45,9 @@ export class FlowControl {
   fairFraction = 0;
   readonly #deps: FlowControlDeps;
   readonly #pace: Pace;
+  /** For requests without a deadline: hundreds of components' writes may wait at a time. */
+  readonly #patience: Patience;
+  readonly #hangUps = new SharedAbort();
   #matcher: FlowMatcher = createFlowMatcher([]);
   #flows = new Map<FlowSchema, Flow>();
   #exempt: FlowSchema | undefined;
@@ -51,6 +56,7 @@ export class FlowControl {
   constructor(deps: FlowControlDeps) {
     const { clock } = deps;
     this.#deps = deps;
+    this.#patience = new Patience(clock, 2 * deps.maxWaitMs);
     this.#pace = new Pace(() => clock.fine?.() ?? clock.now());
     this.kinds = new KindTimes(this.#pace.now());
     this.configure([], []);
@@ -100,7 +106,7 @@ export class FlowControl {
       if (level.isQuiescing && level.set.isIdle) this.levels.delete(name);
       const limit = plan?.seats.get(name) ?? level.set.limit;
       level.target = plan?.targets.get(name) ?? limit;
-      level.set.configure(limit, Math.max(minTurnMs, (turnMs * limit) / total));
+      level.set.configure(limit, { partMs: Math.max(minTurnMs, (turnMs * limit) / total), wholeMs: turnMs });
       level.set.times.limit = limit || Math.max(1, Math.round(total / 10));
     }
     const all = [...this.levels.values()];
@@ -156,27 +162,27 @@ export class FlowControl {
   }
 
   async #wait(context: Context, { level, ticket }: { level: Level; ticket: Ticket }): Promise<Seats> {
-    const { clock, maxWaitMs, metrics } = this.#deps;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const { signal } = context.request;
     const leave = (error: StatusError): void => {
       level.set.cancel(ticket);
       reject(error);
     };
-    const gone = (): void => leave(badRequest("the client hung up"));
     ticket.go = resolve;
-    const waitMs = context.timeoutMs === undefined ? maxWaitMs : Math.min(context.timeoutMs / 4, longestWaitMs);
-    const cancel = clock.after(waitMs, () => leave(this.#refused(level)));
-    signal.addEventListener("abort", gone, { once: true });
-    if (signal.aborted) gone();
+    const cancel = this.#afterWait(context.timeoutMs, () => leave(this.#refused(level)));
+    const stop = this.#hangUps.on(context.request.signal, () => leave(badRequest("the client hung up")));
     try {
       await promise;
       return ticket;
     } finally {
       cancel();
-      signal.removeEventListener("abort", gone);
-      metrics.waited(ticket, this.#pace.now());
+      stop();
+      this.#deps.metrics.waited(ticket, this.#pace.now());
     }
+  }
+
+  #afterWait(timeoutMs: number | undefined, callback: () => void): () => void {
+    if (timeoutMs === undefined) return this.#patience.after(callback);
+    return this.#deps.clock.after(Math.min(timeoutMs / 4, longestWaitMs), callback);
   }
 
   #refused({ retryAfter }: Level): StatusError {

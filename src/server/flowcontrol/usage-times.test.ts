@@ -29,7 +29,7 @@ test("a level knows how long its seats were in use, and how long requests waited
   set.response = { type: "Queue", queues: 1, handSize: 1, queueLength: 10 };
   set.times.limit = 1;
   set.times.capacity = 10;
-  set.configure(1, 1000);
+  set.configure(1, { partMs: 1000, wholeMs: 1000 });
   const start = (verb: "list" | "create"): Ticket => {
     const work = { seats: 1, finalSeats: 0, finalMs: 0 };
     const info = { ...blankRequestInfo, verb };

@@ -15,6 +15,8 @@ export class Pace {
   readonly now: () => number;
   readonly #loop: Loop;
   readonly #waiting = new Set<Paced>();
+  /** Those with requests that have not started. */
+  readonly #hungry = new Set<Paced>();
   #turn = 0;
   #isCounting = false;
 
@@ -30,6 +32,17 @@ export class Pace {
       this.#loop.afterTurn(() => this.#end());
     }
     return this.#turn;
+  }
+
+  /** Notes whether it has requests that have not started. */
+  wants(paced: Paced, isHungry: boolean): void {
+    if (isHungry) this.#hungry.add(paced);
+    else this.#hungry.delete(paced);
+  }
+
+  /** Whether nobody else has requests that have not started. */
+  isAlone(paced: Paced): boolean {
+    return this.#hungry.size === (this.#hungry.has(paced) ? 1 : 0);
   }
 
   /** Dispatches again when the request that was resumed has run as far as it can: only then is its time known. */

@@ -12,11 +12,13 @@ const queueing = (queueLength = 50): Response => ({ type: "Queue", queues: 16, h
 function setUp({
   limit = 2,
   response = queueing(),
-  budgetMs = 1000,
+  partMs = 1000,
+  wholeMs = partMs,
 }: {
   limit?: number;
   response?: Response;
-  budgetMs?: number;
+  partMs?: number;
+  wholeMs?: number;
 } = {}) {
   const clock = createVirtualClock();
   const ends: (() => void)[] = [];
@@ -26,7 +28,7 @@ function setUp({
   });
   const set = new QueueSet(clock, pace);
   set.response = response;
-  set.configure(limit, budgetMs);
+  set.configure(limit, { partMs, wholeMs });
   const tally = new Tally("level", "schema");
   const started: string[] = [];
   const start = (name: string, hand: number, more: Partial<Asking> & { seats?: number } = {}): Started => {
@@ -205,7 +207,7 @@ test("a request that gave up waiting is forgotten", () => {
 });
 
 test("requests that never pause get only a part of a turn of the event loop", async () => {
-  const { clock, set, start, started, ticketOf, endTurn } = setUp({ limit: 100, budgetMs: 3 });
+  const { clock, set, start, started, ticketOf, endTurn } = setUp({ limit: 100, partMs: 3 });
   const runAll = async (names: string[]) => {
     for (const name of names) {
       const ticket = ticketOf(start(name, 1));
@@ -220,13 +222,34 @@ test("requests that never pause get only a part of a turn of the event loop", as
   assert.deepEqual(started, ["a", "b", "c", "d"]);
 });
 
+test("requests of components alone get the whole turn, until a client waits too", async () => {
+  const { clock, set, start, started, ticketOf, endTurn } = setUp({ limit: 100, partMs: 3, wholeMs: 7 });
+  const run = async (name: string, isPatient: boolean) => {
+    const ticket = ticketOf(start(name, 1, { isPatient }));
+    await clock.advance(2);
+    if (ticket.hasStarted) set.finish(ticket);
+  };
+
+  for (const name of ["a", "b", "c", "d", "e"]) await run(name, true);
+  assert.deepEqual(started, ["a", "b", "c", "d"], "8 ms are more than the whole");
+  endTurn();
+  assert.deepEqual(started.splice(0), ["a", "b", "c", "d", "e"]);
+
+  endTurn();
+  for (const name of ["f", "g"]) await run(name, true);
+  await run("client", false);
+  assert.deepEqual(started, ["f", "g"], "4 ms are more than the part");
+  await run("h", true);
+  assert.deepEqual(started, ["f", "g"], "the client is first");
+});
+
 test("a level that has used nothing of a turn is not delayed by others", async () => {
-  const busy = setUp({ limit: 1, budgetMs: 1 });
+  const busy = setUp({ limit: 1, partMs: 1 });
   const ticket = busy.ticketOf(busy.start("busy", 1));
   await busy.clock.advance(50);
   busy.set.finish(ticket);
   assert.equal((busy.start("next", 1) as Ticket).hasStarted, false);
 
-  const other = setUp({ limit: 1, budgetMs: 1 });
+  const other = setUp({ limit: 1, partMs: 1 });
   assert.equal((other.start("lease", 1) as Ticket).hasStarted, true);
 });

@@ -10,6 +10,14 @@ export type Response =
   | { readonly type: "Reject" }
   | { readonly type: "Queue"; readonly queues: number; readonly handSize: number; readonly queueLength: number };
 
+/** How much of a turn of the event loop the level may take. */
+export interface Budget {
+  /** While others wait too. */
+  readonly partMs: number;
+  /** While only requests of components in this process wait, and no other level has any. */
+  readonly wholeMs: number;
+}
+
 /** A request that took several turns counts as this much of the turn in which it ends. */
 const spreadMs = 0.5;
 
@@ -52,10 +60,12 @@ export class QueueSet implements Paced {
   onFinish: ((ticket: Ticket, now: number) => void) | undefined;
   readonly #clock: Clock;
   readonly #pace: Pace;
-  #budgetMs = 0;
+  #budget: Budget = { partMs: 0, wholeMs: 0 };
   #usedMs = 0;
   #turn = -1;
   #seatsWaiting = 0;
+  /** Requests of clients that wait; the others are of components in this process. */
+  #clientsWaiting = 0;
   #activeQueues = 0;
   #syncedMs: number;
   /** Where to look first among equals. */
@@ -76,11 +86,10 @@ export class QueueSet implements Paced {
     return this.waiting + this.executing === 0;
   }
 
-  /** `budgetMs` is the level's part of a turn of the event loop. */
-  configure(limit: number, budgetMs: number): void {
+  configure(limit: number, budget: Budget): void {
     this.#sync(this.#pace.now());
     this.limit = limit;
-    this.#budgetMs = budgetMs;
+    this.#budget = budget;
     this.dispatch();
   }
 
@@ -202,7 +211,7 @@ export class QueueSet implements Paced {
     this.#seatsWaiting += ticket.seats;
     tally.waiting++;
     tally.seatsWaiting += ticket.seats;
-    this.#count("waiting", ticket, 1);
+    this.#noteWaiting(ticket, 1);
     bound(queue);
     this.#noteDemand();
   }
@@ -217,8 +226,14 @@ export class QueueSet implements Paced {
     this.#seatsWaiting -= ticket.seats;
     tally.waiting--;
     tally.seatsWaiting -= ticket.seats;
-    this.#count("waiting", ticket, -1);
+    this.#noteWaiting(ticket, -1);
     if (!queue.isActive) this.#activeQueues--;
+  }
+
+  #noteWaiting(ticket: Ticket, by: number): void {
+    if (!ticket.asking.isPatient) this.#clientsWaiting += by;
+    this.#pace.wants(this, this.waiting > 0);
+    this.#count("waiting", ticket, by);
   }
 
   /** undefined if the next request needs more seats than are free. */
@@ -304,7 +319,13 @@ export class QueueSet implements Paced {
   }
 
   get #hasTime(): boolean {
-    return this.#turn !== this.#pace.turn || this.#usedMs < this.#budgetMs;
+    return this.#turn !== this.#pace.turn || this.#usedMs < this.#turnMs;
+  }
+
+  /** Components limit themselves, and work in larger pieces costs them and the disk less. */
+  get #turnMs(): number {
+    const isTheirs = this.#clientsWaiting === 0 && this.#pace.isAlone(this);
+    return isTheirs ? this.#budget.wholeMs : this.#budget.partMs;
   }
 
   #charge(ticket: Ticket, tookMs: number, sendMs: number): void {
