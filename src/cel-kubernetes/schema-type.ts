@@ -5,6 +5,7 @@ import {
   doubleType,
   durationType,
   dynType,
+  type Field,
   intType,
   listType,
   mapType,
@@ -148,11 +149,17 @@ function declareStruct({ properties = {}, required = [] }: Schema, name: string)
     if (!declared.has(escaped)) declared.set(escaped, declareNested(schema, `${name}.${escaped}`));
     return declared.get(escaped);
   };
+  const known = new Map<string, Field>();
   const type = structType(name, {
     field(escaped) {
+      const before = known.get(escaped);
+      if (before) return before;
       const found = field(escaped);
       const dataName = names.get(escaped);
-      return found && dataName !== undefined ? { type: found.type, dataName } : undefined;
+      if (!found || dataName === undefined) return undefined;
+      const declaredField = { type: found.type, dataName };
+      known.set(escaped, declaredField);
+      return declaredField;
     },
   });
   return {

@@ -116,7 +116,7 @@ const orders: readonly FunctionDeclaration[] = [
 type Operation = Exclude<keyof Arithmetic, "check">;
 
 /** Units of work to calculate with numbers that are objects. */
-const bigWork = 10;
+const bigWork = 16;
 
 const addInts: Evaluate = (meter, x, y) => {
   if (typeof x === "number" && typeof y === "number") {
@@ -169,7 +169,7 @@ const addBytes: Evaluate = (meter, x, y) => {
 };
 
 /** Joining two texts takes as long as writing so many characters more. */
-const joinWork = 150;
+const joinWork = 350;
 
 const addStrings: Evaluate = (meter, x, y) => {
   meter.allocate((x as string).length + (y as string).length + joinWork);

@@ -100,7 +100,7 @@ function conversion(
 
 const timeIds = new Set(["string_to_timestamp", "string_to_duration", "timestamp_to_string", "duration_to_string"]);
 /** Units of work to convert a short value. */
-const conversionWork = 12;
+const conversionWork = 15;
 /** The same for a time or a duration that is read or written as text. */
 const timeWork = 40;
 
@@ -114,10 +114,10 @@ const conversions: readonly FunctionDeclaration[] = [
   conversion("bytes", bytesType, [bytesType, stringType], toBytes),
   conversion("timestamp", timestampType, [timestampType, intType, stringType], toTimestamp),
   conversion("duration", durationType, [durationType, intType, stringType], toDuration),
-  { name: "dyn", overloads: [overload("to_dyn", [a], dynType, (_, value) => value)] },
+  { name: "dyn", overloads: [{ ...overload("to_dyn", [a], dynType, (_, value) => value), work: 12 }] },
   {
     name: "type",
-    overloads: [{ ...overload("type", [a], typeType(a), (_, value) => new TypeValue(typeOf(value))), work: 20 }],
+    overloads: [{ ...overload("type", [a], typeType(a), (_, value) => new TypeValue(typeOf(value))), work: 30 }],
   },
 ];
 

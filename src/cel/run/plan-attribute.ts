@@ -1,4 +1,5 @@
-import type { CallNode, SelectNode } from "../syntax/ast.ts";
+import type { CallNode, Node, SelectNode } from "../syntax/ast.ts";
+import { unwrapOptional } from "../types/type.ts";
 import { ListValue, MapValue, ObjectValue } from "../values/collections.ts";
 import { converterFor, DataObject } from "../values/data.ts";
 import { isInteger } from "../values/integer.ts";
@@ -11,10 +12,10 @@ import type { Plan, Planner } from "./planner.ts";
 /** `a.b` and `has(a.b)`. */
 export function planSelect(planner: Planner, node: SelectNode): Plan {
   const operand = planner.plan(node.operand);
-  if (node.isTest) return planPresence(planner, operand, node.field);
+  if (node.isTest) return planPresence(planner, operand, node);
   const missing = new CelError(`no such key: ${node.field}`);
   const read = declaredField(node) ?? ((value: Value) => fieldOf(value, node.field, missing));
-  return attribute(operand, read, fieldIfPresent(node.field));
+  return attribute(operand, read, fieldIfPresent(node.operand, node.field));
 }
 
 /** Reads a field of a declared type without looking for it each time. */
@@ -37,7 +38,11 @@ export function planIndex(planner: Planner, node: CallNode): Plan {
   if (!operand || !index) throw new Error("an index has two operands");
   const known = index.constant;
   if (known !== undefined) {
-    const present = (value: Value): Value | undefined => elementIfPresent(value, known);
+    const [of] = node.arguments;
+    const present =
+      of && typeof known === "string" && of.type && unwrapOptional(of.type).kind === "struct"
+        ? fieldIfPresent(of, known)
+        : (value: Value): Value | undefined => elementIfPresent(value, known);
     return attribute(operand, (value) => elementOf(value, known), present, node.name !== "_[_]");
   }
   const readIndex = index.bare ?? index.run;
@@ -106,15 +111,18 @@ function partIfPresent(value: Value, present: QualifyIfPresent): Value {
   return isError(part) ? part : new OptionalValue(part);
 }
 
-function planPresence({ environment }: Planner, operand: Plan, field: string): Plan {
+function planPresence({ environment }: Planner, operand: Plan, { operand: of, field }: SelectNode): Plan {
   const base = operand.bare ?? operand.run;
   const cost = environment.presenceTestCosts ? 2 : 1;
   const missing = new CelError(`no such key: ${field}`);
+  const declared = declaredPlace(of, field);
   return {
     run: (frame) => {
       const value = base(frame);
       if (isError(value)) return value;
       frame.spend(cost);
+      if (declared && value instanceof DataObject && value.type === declared.type)
+        return value.holds(declared.dataName);
       const inner = value instanceof OptionalValue ? value.value : value;
       if (inner === undefined) return false;
       if (inner instanceof ObjectValue) return inner.has(field);
@@ -134,8 +142,18 @@ function nullOr(value: ObjectValue | MapValue, field: string, missing: CelError)
   return value.get(field) === null ? null : missing;
 }
 
-function fieldIfPresent(field: string): QualifyIfPresent {
+/** Where the data of an operand has a field, if its type says it. The value of the operand may still have another type. */
+function declaredPlace({ type: declared }: Node, field: string) {
+  const type = declared && unwrapOptional(declared);
+  const found = type?.kind === "struct" ? type.struct?.field(field) : undefined;
+  return found && type && { type, dataName: found.dataName ?? field, convert: converterFor(found.type) };
+}
+
+function fieldIfPresent(operand: Node, field: string): QualifyIfPresent {
+  const declared = declaredPlace(operand, field);
   return (value) => {
+    if (declared && value instanceof DataObject && value.type === declared.type)
+      return value.read(declared.dataName, declared.convert);
     if (value instanceof ObjectValue) return value.has(field) ? value.get(field) : undefined;
     return value instanceof MapValue ? value.get(field) : new CelError(`no such key: ${field}`);
   };

@@ -7,7 +7,7 @@ import type { Frame, Run } from "./frame.ts";
 import { planIndex } from "./plan-attribute.ts";
 import { planConditional, planLogical, planNotStrictlyFalse, planOptionalOr } from "./plan-logic.ts";
 import { planInConstant } from "./plan-membership.ts";
-import { constant, flatPlan, type Plan, type Planner } from "./planner.ts";
+import { constant, type Flat, flatPlan, type Plan, type Planner } from "./planner.ts";
 
 /** Functions whose result for a constant is a constant. */
 const conversions = new Set("bool bytes double duration dyn int string timestamp type uint".split(" "));
@@ -84,6 +84,8 @@ interface Call {
   /** What the call cost, if that depends on its arguments. */
   readonly cost?: ((args: readonly Value[], result: Value, frame: Frame) => number) | undefined;
   readonly isPaidFirst: boolean;
+  /** For `==` and `!=`, what they are if the arguments are equal. */
+  readonly wanted?: boolean | undefined;
   /** Of the only overload, if the types leave no doubt. */
   readonly direct?: Evaluate | undefined;
 }
@@ -94,6 +96,8 @@ function createCall(
   overloads: readonly Overload[],
   types: readonly (Type | undefined)[],
 ): Call {
+  const wanted = name === "_==_" ? true : name === "_!=_" ? false : undefined;
+  if (wanted !== undefined && types.every((type) => type?.kind === "int")) return sameInts(wanted);
   const only = overloads.length === 1 ? overloads[0] : undefined;
   const { cost: byName, work } = planner.environment.costOf(name) ?? {};
   const id = only?.id ?? "";
@@ -104,13 +108,19 @@ function createCall(
     : only?.cost?.bind(only);
   if (only?.parameters.every((parameter, index) => isCertain(types[index], parameter))) {
     const evaluate = paying(only, work ?? only.work ?? 0);
-    return { direct: evaluate, cost, isPaidFirst, invoke: (frame, args) => evaluate(frame, ...args) };
+    return { direct: evaluate, cost, isPaidFirst, wanted, invoke: (frame, args) => evaluate(frame, ...args) };
   }
   const invoke = (frame: Frame, args: readonly Value[]): Value => {
     frame.work(dispatchWork + (work ?? 0));
     return dispatch(name, overloads, frame, args);
   };
-  return { cost, isPaidFirst, invoke };
+  return { cost, isPaidFirst, invoke, wanted };
+}
+
+/** Comparing two ints always costs one unit. */
+function sameInts(wanted: boolean): Call {
+  const direct: Evaluate = (_, left, right) => (left === right) === wanted;
+  return { direct, isPaidFirst: false, invoke: (frame, [left = null, right = null]) => direct(frame, left, right) };
 }
 
 /** Whether every value of a static type fits a parameter, so that nothing has to be tested while the expression runs. */
@@ -158,7 +168,12 @@ function applyCall(call: Call, args: readonly Plan[]): Plan {
   const direct = call.cost ? undefined : call.direct;
   if (direct && first && args.length === 1) return planUnary(direct, first);
   if (direct && first && second && args.length === 2) return planBinary(direct, first, second);
-  if (first && second && args.length === 2) return { run: generalBinary(call, first.run, second.run) };
+  if (first && second && args.length === 2) {
+    const apply = applyTwo(call);
+    const { wanted } = call;
+    if (wanted === undefined) return { run: generalBinary(apply, first.run, second.run) };
+    return { run: shortEquality({ apply, wanted }, first.run, second.run) };
+  }
   return {
     run: general(
       call,
@@ -187,10 +202,12 @@ function planBinary(evaluate: Evaluate, first: Plan, second: Plan): Plan {
   const { constant: known } = second;
   if (first.flat && second.flat) {
     const cost = first.flat.cost + second.flat.cost + 1;
+    if (known !== undefined) return flatPlan({ cost, run: paidWithConstant(evaluate, first.flat, known) });
+    const { slot } = second.flat;
     const run =
-      known === undefined
+      slot === undefined
         ? paidBinary(evaluate, first.flat.run, second.flat.run)
-        : paidWithConstant(evaluate, first.flat.run, known);
+        : paidWithSlot(evaluate, first.flat, slot);
     return flatPlan({ cost, run });
   }
   return {
@@ -225,19 +242,71 @@ function binaryWithConstant(evaluate: Evaluate, first: Run, right: Value): Run {
   };
 }
 
-function paidWithConstant(evaluate: Evaluate, first: Run, right: Value): Run {
+function paidWithConstant(evaluate: Evaluate, { run: first, slot }: Flat, right: Value): Run {
+  if (slot !== undefined) {
+    return (frame) => {
+      const left = frame.slots[slot] as Value;
+      return isError(left) ? left : evaluate(frame, left, right);
+    };
+  }
   return (frame) => {
     const left = first(frame);
     return isError(left) ? left : evaluate(frame, left, right);
   };
 }
 
+/** Loop variables are read where they are, which saves long loops a call. */
+function paidWithSlot(evaluate: Evaluate, first: Flat, slot: number): Run {
+  const { run, slot: firstSlot } = first;
+  if (firstSlot !== undefined) {
+    return (frame) => {
+      const left = frame.slots[firstSlot] as Value;
+      const right = frame.slots[slot] as Value;
+      if (isError(left)) return left;
+      return isError(right) ? right : evaluate(frame, left, right);
+    };
+  }
+  return (frame) => {
+    const left = run(frame);
+    if (isError(left)) return left;
+    const right = frame.slots[slot] as Value;
+    return isError(right) ? right : evaluate(frame, left, right);
+  };
+}
+
 /** The usual call, without a loop over its arguments. */
-function generalBinary({ cost, direct, invoke, isPaidFirst }: Call, first: Run, second: Run): Run {
+function generalBinary(apply: ApplyTwo, first: Run, second: Run): Run {
   return (frame) => {
     frame.work(callWork);
+    return apply(frame, first(frame), second(frame));
+  };
+}
+
+/** Long loops compare numbers and short texts, whose cost is known without asking for it. */
+function shortEquality({ apply, wanted }: { apply: ApplyTwo; wanted: boolean }, first: Run, second: Run): Run {
+  return (frame) => {
     const left = first(frame);
     const right = second(frame);
+    const size = shortSize(left);
+    const other = shortSize(right);
+    if (size < 0 || other < 0) {
+      frame.work(callWork);
+      return apply(frame, left, right);
+    }
+    frame.spend(size === 0 || other === 0 ? 0 : 1);
+    return (left === right) === wanted;
+  };
+}
+
+/** A size up to that of which comparisons cost one unit; negative for other values. */
+const shortSize = (value: Value): number =>
+  typeof value === "number" ? 1 : typeof value === "string" && value.length <= sizePerUnit ? value.length : -1;
+const sizePerUnit = 10;
+
+type ApplyTwo = (frame: Frame, left: Value, right: Value) => Value;
+
+function applyTwo({ cost, direct, invoke, isPaidFirst }: Call): ApplyTwo {
+  return (frame, left, right) => {
     if (isError(left) || isError(right)) {
       frame.spend(1);
       return isError(left) ? left : right;

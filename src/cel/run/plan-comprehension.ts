@@ -33,7 +33,7 @@ interface Iteration {
 }
 
 /** Units of work of a step. */
-const stepWork = 5;
+const stepWork = 8;
 
 /** Any loop, step by step. */
 function planSteps(planner: Planner, node: ComprehensionNode, variables: readonly LoopVariable[]): Fold {
@@ -92,6 +92,9 @@ function iterateOne({ first }: Iteration, range: ListValue | MapValue, frame: Fr
   }
 }
 
+/** Units of work to read an entry: a large map lies scattered in memory. */
+const entryWork = 16;
+
 function iterateTwo({ first, second }: Iteration, range: ListValue | MapValue, frame: Frame, state: FoldState): void {
   const { slots } = frame;
   if (range instanceof ListValue) {
@@ -103,6 +106,7 @@ function iterateTwo({ first, second }: Iteration, range: ListValue | MapValue, f
     return;
   }
   for (const { key, value } of range.entries()) {
+    frame.work(entryWork);
     slots[first] = key;
     slots[second] = value;
     if (!state.advance(frame)) return;

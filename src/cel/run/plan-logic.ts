@@ -6,6 +6,8 @@ import type { Plan, Planner } from "./planner.ts";
 /** `&&` and `||`: a term that decides the result absorbs the errors of the others. The operators cost nothing. */
 export function planLogical(planner: Planner, operands: readonly Node[], decisive: boolean): Plan {
   const terms = operands.map((operand) => planner.plan(operand).run);
+  const [first, second] = terms;
+  if (first && second && terms.length === 2) return { run: eitherOf(first, second, decisive) };
   return {
     run: (frame) => {
       let error: CelError | undefined;
@@ -16,6 +18,18 @@ export function planLogical(planner: Planner, operands: readonly Node[], decisiv
       }
       return error ?? !decisive;
     },
+  };
+}
+
+/** The same for two terms, as in most loops. */
+function eitherOf(first: Run, second: Run, decisive: boolean): Run {
+  return (frame) => {
+    const left = first(frame);
+    if (left === decisive) return decisive;
+    const right = second(frame);
+    if (right === decisive) return decisive;
+    if (typeof left !== "boolean") return isError(left) ? left : noSuchOverload;
+    return typeof right === "boolean" || isError(right) ? right : noSuchOverload;
   };
 }
 

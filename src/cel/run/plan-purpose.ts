@@ -64,6 +64,9 @@ function quantifier({ run, flat }: Plan, decisive: boolean, conditionCost: numbe
   };
 }
 
+/** Units of work to look at an element, and to keep it. */
+const elementWork = 6;
+
 /** `map`, `filter` and `transformList`. The first error ends them: no other element can make up for it. */
 function collection(test: Run | undefined, element: Run, cost: number): Fold {
   return {
@@ -72,7 +75,7 @@ function collection(test: Run | undefined, element: Run, cost: number): Fold {
       let error: CelError | undefined;
       return {
         advance(frame) {
-          frame.work(3);
+          frame.work(elementWork);
           const isWanted = test ? test(frame) : true;
           if (isWanted === false) return true;
           const value = isWanted === true ? element(frame) : isWanted;

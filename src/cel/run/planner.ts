@@ -22,6 +22,8 @@ export interface Plan {
 export interface Flat {
   readonly cost: number;
   readonly run: Run;
+  /** Where the value is, if it is that of a loop variable. */
+  readonly slot?: number;
 }
 
 /** A node whose cost is always the same. */
@@ -109,7 +111,9 @@ function planIdentifier(planner: Planner, scope: readonly LoopVariable[], node: 
   const local = scope.findLast(({ name }) => name === spelled);
   const names = node.reference ? [node.reference.name] : environment.candidates(spelled);
   const bare = local ? readSlot(local) : readVariable(names);
-  return local && !local.initial ? { bare, ...flatPlan({ cost: 1, run: bare }) } : { bare, run: paid(bare) };
+  return local && !local.initial
+    ? { bare, ...flatPlan({ cost: 1, run: bare, slot: local.slot }) }
+    : { bare, run: paid(bare) };
 }
 
 const paid =

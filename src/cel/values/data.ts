@@ -22,6 +22,8 @@ export const valueFor = (type: Type, data: unknown): Value => converterFor(type)
 
 function createConverter(type: Type): Convert {
   const custom = type.convert;
+  // Loops over objects make one for each step.
+  if (!custom && type.kind === "struct") return objectConverter(type);
   const convert = custom ? (data: unknown): Value => custom(data) as Value : converterByKind(type);
   // The usual elements of long lists, without a call more for each.
   const usual = custom ? undefined : usualKinds[type.kind];
@@ -33,6 +35,13 @@ function createConverter(type: Type): Convert {
     }
     if (data === null || data === undefined) return null;
     return convert(data) ?? new CelError(`invalid data, expected ${type.name}`);
+  };
+}
+
+function objectConverter(type: Type): Convert {
+  return (data) => {
+    if (data === null || data === undefined) return null;
+    return isRecord(data) ? wrapped(new DataObject(type, data)) : new CelError(`invalid data, expected ${type.name}`);
   };
 }
 
@@ -69,15 +78,13 @@ function converterByKind(type: Type): (data: unknown) => Value | undefined {
       const value = lazily(elementOf(type, 1));
       return (data) => (isRecord(data) ? wrapped(new DataMap(data, value)) : undefined);
     }
-    case "struct":
-      return (data) => (isRecord(data) ? wrapped(new DataObject(type, data)) : undefined);
     default:
       return anyValue;
   }
 }
 
 /** Reading a time takes as long as decoding so many characters. */
-const timeWork = 600;
+const timeWork = 900;
 
 function parsed(text: string, parse: (text: string) => Value | undefined): Value | undefined {
   decoded.characters += timeWork;
@@ -85,7 +92,7 @@ function parsed(text: string, parse: (text: string) => Value | undefined): Value
 }
 
 /** The same to wrap a list, a map or an object. */
-const wrapWork = 40;
+const wrapWork = 70;
 
 function wrapped(value: Value): Value {
   decoded.characters += wrapWork;
@@ -142,6 +149,11 @@ export class DataObject extends ObjectValue {
   /** A field whose place and type are known already. */
   read(dataName: string, convert: Convert): Value | undefined {
     return Object.hasOwn(this.#data, dataName) ? convert(this.#data[dataName]) : undefined;
+  }
+
+  /** Whether it has a field whose place is known already. */
+  holds(dataName: string): boolean {
+    return Object.hasOwn(this.#data, dataName);
   }
 
   get(name: string): Value | undefined {

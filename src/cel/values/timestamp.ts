@@ -14,6 +14,32 @@ const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:
 
 /** Reads a time as RFC 3339 writes it. Undefined if it is none. */
 export function parseTimestamp(text: string): Timestamp | CelError | undefined {
+  return isUsual(text) ? parseUsual(text) : parseAny(text);
+}
+
+/** `2026-11-18T20:00:00Z`, without pattern and parts: loops read the same times again and again. */
+function isUsual(text: string): boolean {
+  if (text.length !== usualForm.length) return false;
+  for (let index = 0; index < usualForm.length; index++) {
+    const [expected, unit] = [usualForm.charCodeAt(index), text.charCodeAt(index)];
+    if (expected === zero ? unit < zero || unit > zero + 9 : unit !== expected) return false;
+  }
+  return true;
+}
+
+const usualForm = "0000-00-00T00:00:00Z";
+const zero = 48;
+
+function parseUsual(text: string): Timestamp | CelError | undefined {
+  const two = (at: number): number => 10 * text.charCodeAt(at) + text.charCodeAt(at + 1) - 11 * zero;
+  const [year, month, day] = [100 * two(0) + two(2), two(5), two(8)];
+  const [hour, minute, second] = [two(11), two(14), two(17)];
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  return timestampOf(utcSeconds(year, month, day) + hour * 3600 + minute * 60 + second);
+}
+
+function parseAny(text: string): Timestamp | CelError | undefined {
   const found = text.length <= 64 ? rfc3339.exec(text) : null;
   if (!found) return undefined;
   const [year, month, day] = [Number(found[1]), Number(found[2]), Number(found[3])];
@@ -32,12 +58,16 @@ const daysIn = (year: number, month: number): number => {
   return [4, 6, 9, 11].includes(month) ? 30 : 31;
 };
 
-/** `Date.UTC` takes the years 0 to 99 for 1900 to 1999. */
+/** `Date` takes several times as long. March is the first month here, so that a leap day is the last day of a year. */
 function utcSeconds(year: number, month: number, day: number): number {
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  return date.getTime() / 1000;
+  const shifted = month > 2 ? year : year - 1;
+  const leapDays = Math.floor(shifted / 4) - Math.floor(shifted / 100) + Math.floor(shifted / 400);
+  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+  return (shifted * 365 + leapDays + dayOfYear - daysTo1970) * 86_400;
 }
+
+/** From the first of March of the year 0. */
+const daysTo1970 = 719_468;
 
 export function renderTimestamp({ seconds, nanos }: Timestamp): string {
   const text = new Date(seconds * 1000).toISOString().slice(0, 19);
