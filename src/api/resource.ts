@@ -200,8 +200,12 @@ export interface Column<T> {
   readonly priority?: number;
   readonly format?: string;
   readonly description?: string;
-  /** `now` is in milliseconds, for ages. */
-  value(object: T, now: number): unknown;
+  /** `now` is in milliseconds, for ages. All cells of a row share the room for long texts. */
+  value(object: T, now: number, room?: RowRoom): unknown;
+}
+/** How many more characters a row may have in cells whose text is not limited otherwise. */
+export interface RowRoom {
+  chars: number;
 }
 export interface RowCondition {
   readonly type: "Completed";

@@ -76,7 +76,11 @@ class UnorderedValues extends ListValue {
 export const identityOfContent = (item: unknown): unknown =>
   typeof item === "object" && item !== null ? `\0${JSON.stringify(item)}` : item;
 
-/** An element of a map by its keys. */
+/** An element of a map by its keys. There may be thousands, so only the members that it has are looked at. */
 export function identityOfKeys(keys: readonly string[]): (item: unknown) => string {
-  return (item) => JSON.stringify(keys.map((key) => (item as Readonly<Record<string, unknown>> | null)?.[key] ?? null));
+  const names = new Set(keys);
+  return (item) => {
+    const members = Object.entries(item ?? {}).filter(([name, value]) => names.has(name) && value !== null);
+    return JSON.stringify(members.sort(([a], [b]) => (a < b ? -1 : 1)));
+  };
 }

@@ -1,6 +1,7 @@
 import { sortedJson } from "#lib/text/json.ts";
 import { duplicateValue, type FieldError, type FieldPath, invalidValue, maxFaults, root } from "../field-error.ts";
 import { itemsOf, type JsonSchema, memberOf } from "../json-schema.ts";
+import { keysOf } from "./list-keys.ts";
 
 /** Every item that occurs twice in a list of type set, or whose keys occur twice in a list of type map. */
 export function checkLists(
@@ -34,17 +35,11 @@ function checkList(schema: JsonSchema, list: readonly unknown[], path: FieldPath
     out.push(invalidValue(path.index(wrong), list[wrong], "must be an object for an array of list-type map"));
     return;
   }
-  const keys = schema["x-kubernetes-list-map-keys"] ?? [];
   reportTwins(
-    list.map((item) => keysOf(keys, item)),
+    list.map((item) => Object.fromEntries(keysOf(schema, item))),
     path,
     out,
   );
-}
-
-function keysOf(names: readonly string[], item: unknown): unknown {
-  const object = (item ?? {}) as Readonly<Record<string, unknown>>;
-  return Object.fromEntries(names.filter((name) => Object.hasOwn(object, name)).map((name) => [name, object[name]]));
 }
 
 /** Reports the second of equal values, and no further ones. */

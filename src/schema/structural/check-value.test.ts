@@ -193,3 +193,85 @@ test("checkLists() reports the second of equal items, by value or by key", () =>
     ['set[2]: Duplicate value: "a"', 'map[1]: Duplicate value: {"k":1}'],
   );
 });
+
+const tooSlow = ['<nil>: Invalid value: "": it takes too long to check the object by its schema'];
+
+test("checkValue() ends when a long text would be counted, tried or quoted again and again", () => {
+  const again = (schema: JsonSchema): JsonSchema => ({
+    type: "string",
+    allOf: Array.from({ length: 200 }, () => schema),
+  });
+  const wide = `${"a".repeat(1_000_000)}😀`;
+
+  assert.deepEqual(linesOf(again({ maxLength: 1_000_001 }), wide), tooSlow);
+  assert.deepEqual(linesOf(again({ minLength: 900_000 }), wide), tooSlow);
+  assert.deepEqual(linesOf(again({ format: "uuid" }), wide), tooSlow);
+  assert.deepEqual(linesOf(again({ pattern: "b" }), wide), tooSlow);
+});
+
+test("checkValue() ends when messages would repeat a long enum", () => {
+  const items = { type: "string", enum: Array.from({ length: 9000 }, (_, index) => "v".repeat(100) + index) };
+  const list = (length: number): string[] => Array.from({ length }, () => "w");
+
+  assert.equal(linesOf({ type: "array", items }, list(5)).length, 5);
+  assert.deepEqual(linesOf({ type: "array", items }, list(50)), tooSlow);
+});
+
+test("checkValue() finds a value in an enum without comparing all of them", () => {
+  let reads = 0;
+  const large = Array.from({ length: 1000 }, (_, index) => ({
+    get a() {
+      reads++;
+      return { b: index };
+    },
+  }));
+  const items: JsonSchema = { type: "object", enum: large };
+  const value = Array.from({ length: 1000 }, () => ({ a: { b: 999 } }));
+
+  assert.deepEqual(linesOf({ type: "array", items }, value), []);
+  assert(reads <= 3 * large.length, `${reads} reads`);
+});
+
+test("checkValue() looks at no more required fields than it reports", () => {
+  let reads = 0;
+  const required = new Proxy(
+    Array.from({ length: 9000 }, (_, index) => `v${index}`),
+    {
+      get: (target, key) => {
+        if (key !== "length" && typeof key === "string") reads++;
+        return Reflect.get(target, key) as unknown;
+      },
+    },
+  );
+  const items: JsonSchema = { type: "object", anyOf: [{ required }, {}] };
+  const value = Array.from({ length: 100 }, () => ({}));
+
+  assert.deepEqual(linesOf({ type: "array", items }, value), []);
+  assert(reads < 100 * 300, `${reads} reads`);
+});
+
+test("checkValue() and checkLists() look only at the keys that items have", () => {
+  const keys = Array.from({ length: 3000 }, (_, index) => `k${index}`);
+  let reads = 0;
+  const schema: JsonSchema = {
+    type: "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": keys,
+    items: { type: "object" },
+  };
+  const target = { k5: "a", other: 1 };
+  const watched = new Proxy(target, {
+    getOwnPropertyDescriptor: (of, key) => {
+      reads++;
+      return Reflect.getOwnPropertyDescriptor(of, key);
+    },
+    get: (of, key) => {
+      reads++;
+      return Reflect.get(of, key) as unknown;
+    },
+  });
+
+  assert.equal(checkLists(schema, [watched, { k5: "a", other: 2 }]).length, 1);
+  checkValue(schema, [watched], { previous: { value: [{ k5: "a", other: 0 }] } });
+  assert(reads < 200, `${reads} reads`);
+});

@@ -1,6 +1,7 @@
 import { equal } from "#lib/data/equal.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { isCompiled, type Re2, Re2Error, re2 } from "#lib/pattern/re2.ts";
+import { sortedJson } from "#lib/text/json.ts";
 import {
   type FieldError,
   FieldPath,
@@ -49,6 +50,9 @@ export function checkValue(
 const maxWork = 50_000;
 const stepsPerUnit = 50;
 const unitsPerInstruction = 5;
+/** Characters that are counted, compared or quoted. */
+const charsPerUnit = 200;
+const namesPerUnit = 20;
 
 interface Place {
   readonly path: FieldPath;
@@ -93,7 +97,9 @@ class Check {
     if (this.faults.length < maxFaults) this.faults.push(fault);
   }
 
+  /** The message quotes the value. */
   #invalid(path: FieldPath, value: unknown, detail: string): void {
+    if (typeof value === "string" && !this.#mayWork(value.length / charsPerUnit)) return;
     this.#add(() => invalidValue(path, value, `${path} in body ${detail}`));
   }
 
@@ -111,24 +117,38 @@ class Check {
     );
   }
 
-  #enum({ enum: allowed }: JsonSchema, value: unknown, path: FieldPath): void {
-    if (!allowed || allowed.length === 0 || allowed.some((one) => equal(one, value))) return;
-    const shown = () => allowed.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
+  #enum(schema: JsonSchema, value: unknown, path: FieldPath): void {
+    const { allowed } = compiledOf(schema);
+    if (!allowed || allowed.plain.has(value)) return;
+    const isPlain = typeof value !== "object" || value === null;
+    const text = isPlain ? "" : sortedJson(value);
+    if (!this.#mayWork(text.length / charsPerUnit) || (!isPlain && allowed.texts.has(text))) return;
+    // The message has all of them.
+    const chars = allowed.chars + (typeof value === "string" ? value.length : text.length);
+    if (!this.#mayWork(chars / charsPerUnit)) return;
+    const shown = () => allowed.list.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
     this.#add(() => unsupportedValue(path, value, shown()));
   }
 
   #text(schema: JsonSchema, value: string, path: FieldPath): void {
     const { maxLength, minLength, pattern } = schema;
-    // A text has at most as many characters as it has code units.
-    if (maxLength !== undefined && value.length > maxLength && charactersIn(value) > maxLength) {
+    if (maxLength !== undefined && this.#isLonger(value, maxLength)) {
       this.#add(() => tooLong(path, maxLength));
-    } else if (minLength !== undefined && (value.length < minLength || charactersIn(value) < minLength)) {
+    } else if (minLength !== undefined && !this.#isLonger(value, minLength - 1)) {
       this.#invalid(path, value, `should be at least ${minLength} chars long`);
     } else if (pattern) this.#pattern(pattern, value, path);
     const hasFormat = compiledOf(schema).format;
-    if (!hasFormat || hasFormat(value)) return;
+    if (!hasFormat || !this.#mayWork(value.length / charsPerUnit) || hasFormat(value)) return;
+    if (!this.#mayWork((2 * value.length) / charsPerUnit)) return;
     const { format } = schema;
     this.#add(() => typeInvalid(path, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`));
+  }
+
+  /** Whether a text has more characters than this. Each has one or two code units, so usually none has to be looked at. */
+  #isLonger(text: string, count: number): boolean {
+    if (text.length <= count) return false;
+    if (text.length > 2 * count) return true;
+    return this.#mayWork(text.length / charsPerUnit) && charactersIn(text) > count;
   }
 
   #pattern(pattern: string, value: string, path: FieldPath): void {
@@ -198,7 +218,17 @@ class Check {
         previous: previousMember(previous, name, path === root),
       });
     }
-    for (const name of required) if (!Object.hasOwn(value, name)) this.#add(() => requiredValue(path.child(name)));
+    this.#required(required, value, path);
+  }
+
+  #required(required: readonly string[], value: Json, path: FieldPath): void {
+    let looked = 0;
+    for (const name of required) {
+      if (this.faults.length >= maxFaults) break;
+      looked++;
+      if (!Object.hasOwn(value, name)) this.#add(() => requiredValue(path.child(name)));
+    }
+    this.#mayWork(looked / namesPerUnit);
   }
 
   #forbidden(path: FieldPath, name: string): void {
@@ -282,10 +312,17 @@ function typeOf(value: unknown): string {
 }
 
 function charactersIn(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
+  let count = text.length;
+  for (let at = 1; at < text.length; at++) {
+    if (!isLow(text.charCodeAt(at)) || !isHigh(text.charCodeAt(at - 1))) continue;
+    count--;
+    at++;
+  }
   return count;
 }
+
+const isHigh = (code: number): boolean => (code & 0xfc00) === 0xd800;
+const isLow = (code: number): boolean => (code & 0xfc00) === 0xdc00;
 
 function isMultiple(value: number, factor: number): boolean {
   if (factor <= 0) return false;

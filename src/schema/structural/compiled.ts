@@ -1,3 +1,4 @@
+import { sortedJson } from "#lib/text/json.ts";
 import { type JsonSchema } from "../json-schema.ts";
 import { formatOf } from "./formats.ts";
 
@@ -7,6 +8,19 @@ export interface Compiled {
   readonly format: ((text: string) => boolean) | undefined;
   /** The range of a number with a format. */
   readonly range: { readonly type: string; holds(value: number): boolean } | undefined;
+  /** The values of an enum. */
+  readonly allowed: Allowed | undefined;
+}
+
+/** The values of an enum, to be found whatever their number. */
+export interface Allowed {
+  readonly list: readonly unknown[];
+  /** Texts, numbers and the like. */
+  readonly plain: ReadonlySet<unknown>;
+  /** All others, as text. */
+  readonly texts: ReadonlySet<string>;
+  /** How long all of them are, as text. */
+  readonly chars: number;
 }
 
 const compiled = new WeakMap<JsonSchema, Compiled>();
@@ -14,7 +28,7 @@ const compiled = new WeakMap<JsonSchema, Compiled>();
 export function compiledOf(schema: JsonSchema): Compiled {
   let known = compiled.get(schema);
   if (!known) {
-    known = { types: typesOf(schema), format: formatOf(schema), range: rangeOf(schema) };
+    known = { types: typesOf(schema), format: formatOf(schema), range: rangeOf(schema), allowed: allowedBy(schema) };
     compiled.set(schema, known);
   }
   return known;
@@ -23,6 +37,13 @@ export function compiledOf(schema: JsonSchema): Compiled {
 function typesOf(schema: JsonSchema): readonly string[] {
   if (schema["x-kubernetes-int-or-string"]) return ["integer", "string"];
   return schema.type ? [schema.type] : [];
+}
+
+function allowedBy({ enum: list }: JsonSchema): Allowed | undefined {
+  if (!list || list.length === 0) return undefined;
+  const plain = list.filter((one) => typeof one !== "object" || one === null);
+  const texts = list.filter((one) => typeof one === "object" && one !== null).map((one) => sortedJson(one));
+  return { list, plain: new Set(plain), texts: new Set(texts), chars: JSON.stringify(list).length };
 }
 
 const maxFloat = 3.4028234663852886e38;

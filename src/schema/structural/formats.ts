@@ -163,6 +163,7 @@ function isDuration(text: string): boolean {
     parseDuration(text);
     return true;
   } catch {
-    return [...text.matchAll(/[0-9]+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) => units.test(unit));
+    // A number begins where no digit is before it: without that, every digit of a long one would be tried as its start.
+    return [...text.matchAll(/(?<![0-9])[0-9]+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) => units.test(unit));
   }
 }

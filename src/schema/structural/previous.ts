@@ -1,4 +1,6 @@
+import { sortedJson } from "#lib/text/json.ts";
 import { type JsonSchema } from "../json-schema.ts";
+import { keysOf } from "./list-keys.ts";
 
 /** The value before a change that belongs to a value after it. */
 export interface Previous {
@@ -19,11 +21,11 @@ export function previousMember(previous: Previous | undefined, name: string, isT
 /** The previous value of an item, which only the items of lists with keys have. */
 export function previousItem(schema: JsonSchema, previous: Previous | undefined, item: unknown): Previous | undefined {
   if (!previous || schema["x-kubernetes-list-type"] !== "map" || !Array.isArray(previous.value)) return undefined;
-  const keys = schema["x-kubernetes-list-map-keys"] ?? [];
-  previous.items ??= new Map(previous.value.map((old) => [keyOf(keys, old), old] as const));
-  const key = keyOf(keys, item);
+  previous.items ??= new Map(previous.value.map((old) => [textOfKeys(schema, old), old] as const));
+  const key = textOfKeys(schema, item);
   return previous.items.has(key) ? { value: previous.items.get(key) } : undefined;
 }
 
-const keyOf = (keys: readonly string[], item: unknown): string =>
-  JSON.stringify(keys.map((key) => (item as Readonly<Record<string, unknown>> | null)?.[key] ?? null));
+/** A key that an item does not have is null. */
+const textOfKeys = (schema: JsonSchema, item: unknown): string =>
+  sortedJson(Object.fromEntries(keysOf(schema, item).filter(([, value]) => value !== null)));

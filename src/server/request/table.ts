@@ -66,7 +66,7 @@ export function tableRows(
 ): Table["rows"] {
   const columns = columnsOf(resource);
   return objects.map((object) => ({
-    cells: columns.map((column) => cell(column, object, now)),
+    cells: cellsOf(columns, object, now),
     ...conditioned(isUnreadable(object) ? undefined : resource.rowConditions?.(object)),
     ...included(object, include, apiVersion),
   }));
@@ -79,9 +79,14 @@ function columnsOf(resource: Resource): readonly Column<ApiObject>[] {
   return columns.some(({ name }) => name === "Name") ? columns : [nameColumn, ...columns];
 }
 
-function cell(column: Column<ApiObject>, object: ApiObject, now: number): unknown {
-  if (isUnreadable(object)) return column.name === "Name" ? object.metadata.name : unknownCell(column);
-  return column.value(object, now) ?? null;
+/** Many columns may each show the whole object: without a limit, a table would be a hundred times as large as its objects. */
+const maxRowChars = 32 * 1024;
+
+function cellsOf(columns: readonly Column<ApiObject>[], object: ApiObject, now: number): unknown[] {
+  if (isUnreadable(object))
+    return columns.map((column) => (column.name === "Name" ? object.metadata.name : unknownCell(column)));
+  const room = { chars: maxRowChars };
+  return columns.map((column) => column.value(object, now, room) ?? null);
 }
 
 const unknownCell = ({ type }: Column<ApiObject>): string | null => (type === "string" ? "<unreadable>" : null);

@@ -38,3 +38,19 @@ test("checkRules() has a step after each rule that takes long, and none between 
     8,
   );
 });
+
+test("checkRules() compares a list that is the same as before once, not for each of its items", () => {
+  let reads = 0;
+  const itemOf = (text: string) => ({
+    get text() {
+      reads++;
+      return text;
+    },
+  });
+  const listOf = () => ({ list: Array.from({ length: 500 }, (_, index) => itemOf(`a${index}`)) });
+  const items = schemaWith(["self.text == 'x'"]);
+  const schema: JsonSchema = { type: "object", properties: { list: { type: "array", items } } };
+
+  assert.deepEqual(atOnce(rulesInSteps(schema, listOf(), listOf())), []);
+  assert(reads < 20_000, `${reads} reads`);
+});

@@ -93,8 +93,17 @@ function innerPlace(
   { value, previous, path }: { value: unknown; previous: { readonly value: unknown } | undefined; path: string },
 ): Place {
   const isResource = schema["x-kubernetes-embedded-resource"] === true;
-  const isSame = previous && place.isUpdate ? () => equal(previous.value, value) : place.isSame;
+  const isSame = previous && place.isUpdate ? once(() => equal(previous.value, value)) : place.isSame;
   return { ...place, schema, value, old: previous?.value, path, isResource, isSame };
+}
+
+/** All items of an atomic list ask whether the list is the same, and it may be long. */
+function once(test: () => boolean): () => boolean {
+  let known: boolean | undefined;
+  return () => {
+    known ??= test();
+    return known;
+  };
 }
 
 /** One check of an object: all its rules share a budget. */
