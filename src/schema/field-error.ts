@@ -94,7 +94,14 @@ const fault = (path: Place, reason: FieldErrorReason, message: string): FieldErr
   message,
 });
 const withDetail = (head: string, detail: string): string => (detail ? `${head}: ${detail}` : head);
+/** Go writes these characters escaped, because JSON may be part of a page. */
+const goJson = (value: unknown): string =>
+  JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
 function show(value: unknown): string {
   if (typeof value === "string") return goQuote(value);
-  return value === undefined ? "null" : JSON.stringify(value);
+  return value === undefined ? "null" : goJson(value);
 }

@@ -4,7 +4,7 @@ import { inTurns, type Steps } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { Re2Error, re2 } from "#lib/pattern/re2.ts";
 import { type FieldError, forbiddenValue } from "#schema/field-error.ts";
-import { itemsOf, type JsonSchema } from "#schema/json-schema.ts";
+import { itemsOf, type JsonSchema, type ValidationRule } from "#schema/json-schema.ts";
 import { type CompiledRule, type CompiledRules, hintsOf, rulesInSteps } from "./compile-rules.ts";
 import { hasRules } from "./has-rules.ts";
 
@@ -156,8 +156,8 @@ function checkRule(
   const place = at.field("rule");
   const cost = (rule.program?.estimateCost(hintsOf(compiled)).max ?? 0) * times;
   observe(place, position.totals, { cost, what: "estimated rule cost" });
-  if (rule.fault !== undefined) place.invalid(rule.fault, rule.rule);
-  if (rule.messageFault !== undefined) at.under("messageExpression").invalid(rule.messageFault, rule.rule);
+  if (rule.fault !== undefined) place.invalid(rule.fault, shown(rule.rule));
+  if (rule.messageFault !== undefined) at.under("messageExpression").invalid(rule.messageFault, shown(rule.rule));
   if (rule.message) {
     const messageCost = rule.message.estimateCost(hintsOf(compiled)).max;
     observe(at.under("messageExpression"), position.totals, {
@@ -173,6 +173,16 @@ function checkRule(
     at.field("optionalOldSelf").invalid("may not be set if oldSelf is not used in rule");
   }
 }
+
+/** A rule as upstream shows it: with the names of its Go type, and the fields that are not set. */
+const shown = (rule: ValidationRule): object => ({
+  Rule: rule.rule,
+  Message: rule.message ?? "",
+  MessageExpression: rule.messageExpression ?? "",
+  Reason: rule.reason ?? null,
+  FieldPath: rule.fieldPath ?? "",
+  OptionalOldSelf: rule.optionalOldSelf ?? null,
+});
 
 function observe(at: Cursor, totals: Totals, { cost, what }: { readonly cost: number; readonly what: string }): void {
   if (cost > maxRuleCost) at.forbidden(costText(what, cost, maxRuleCost));
