@@ -1,3 +1,4 @@
+import { isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
@@ -55,5 +56,12 @@ export async function startFollowers(deps: FollowerDeps): Promise<AsyncDisposabl
 /** Where webhooks and extension servers of services are. */
 export const serviceResolver =
   (objects: Objects): ResolveService =>
-  (service, turn) =>
-    serviceEndpoint(objects, service, turn);
+  async (service, turn) => {
+    try {
+      return await serviceEndpoint(objects, service, turn);
+    } catch (error) {
+      // As upstream's own copy of the services says it, not the API.
+      if (isNotFound(error)) throw new Error(`service ${JSON.stringify(service.name)} not found`, { cause: error });
+      throw error;
+    }
+  };

@@ -2,7 +2,7 @@ import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchang
 import { type Clock } from "#lib/async/clock.ts";
 import { type Address, type ResolveService } from "#server/extension/connections.ts";
 import { describeFault } from "#server/extension/describe-fault.ts";
-import { addressOf, type Called, type WebhookConnections } from "./target.ts";
+import { addressOf, type Called, shownAddress, type WebhookConnections } from "./target.ts";
 
 /** What every call of a webhook needs. */
 export interface PostWorld {
@@ -46,8 +46,9 @@ export async function postReview(
   } catch (error) {
     // There is nobody to answer.
     if (signal.aborted) throw signal.reason;
-    const url = address ? `Post "https://${address.authority}${address.path}?timeout=${timeoutSeconds}s": ` : "";
-    throw new Error(`${url}${describeFault(error, address)}`, { cause: error });
+    const { authority, path } = shownAddress(webhook);
+    const url = `https://${authority}${path}?timeout=${timeoutSeconds}s`;
+    throw new Error(`Post "${url}": ${describeFault(error, address)}`, { cause: error });
   }
 }
 

@@ -18,27 +18,35 @@ export interface Called {
   };
 }
 
+/** What the webhook sees as its URL, whatever pods its service has. */
+export function shownAddress({ clientConfig: { url, service } }: Called): Pick<Address, "authority" | "path"> {
+  if (!service) {
+    const { host: authority, pathname: path } = new URL(url ?? "");
+    return { authority, path };
+  }
+  const path = new URL(`https://localhost/${(service.path ?? "").replace(/^\//, "")}`).pathname;
+  return { authority: `${serverNameOf(service)}:${service.port}`, path };
+}
+
+const serverNameOf = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string =>
+  `${name}.${namespace}.svc`;
+
 /** Where the webhook is now. */
-export async function addressOf(
-  { clientConfig: { url, service } }: Called,
-  resolveService: ResolveService,
-  turn: number,
-): Promise<Address> {
+export async function addressOf(called: Called, resolveService: ResolveService, turn: number): Promise<Address> {
+  const { url, service } = called.clientConfig;
+  const shown = shownAddress(called);
   if (service) {
     const { namespace, name, port } = service;
-    const serverName = `${name}.${namespace}.svc`;
-    const path = new URL(`https://localhost/${(service.path ?? "").replace(/^\//, "")}`).pathname;
     return {
       ...(await resolveService({ namespace, name, port }, turn)),
-      serverName,
-      authority: `${serverName}:${port}`,
-      path,
+      ...shown,
+      serverName: serverNameOf(service),
     };
   }
-  const { hostname, port, host: authority, pathname: path } = new URL(url ?? "");
+  const { hostname, port } = new URL(url ?? "");
   const host = hostname.replace(/^\[|\]$/g, "");
   const serverName = versionOfIP(host) ? undefined : host;
-  return { host, port: Number(port || 443), serverName, authority, path };
+  return { ...shown, host, port: Number(port || 443), serverName };
 }
 
 /** The connections of all webhooks, made when they are first called. A webhook whose configuration changes is another. */

@@ -230,7 +230,6 @@ test("a webhook behind a service is reached at a ready pod, and at nothing else"
   await using cluster = await start();
   const { client } = cluster;
   const at = { namespace: "default" };
-  await client.create(Service, { metadata: { ...at, name: "guard" }, spec: { ports: [{ port: 443 }] } });
   await client.create(ServiceAccount, { metadata: { ...at, name: "default" } });
   const pod = await client.create(Pod, {
     metadata: { ...at, name: "guard" },
@@ -244,8 +243,10 @@ test("a webhook behind a service is reached at a ready pod, and at nothing else"
     validating("guard", { ...hook, clientConfig: { service, caBundle } }),
   );
 
+  await assert.rejects(client.create(ConfigMap, map("a")), { message: /: service "guard" not found$/ });
+  await client.create(Service, { metadata: { ...at, name: "guard" }, spec: { ports: [{ port: 443 }] } });
   const none =
-    /failed calling webhook "guard.example.com": failed to call webhook: no endpoints available for service "guard"$/;
+    /failed calling webhook "guard.example.com": failed to call webhook: Post "https:\/\/guard.default.svc:443\/review\?timeout=10s": no endpoints available for service "guard"$/;
   await assert.rejects(client.create(ConfigMap, map("a")), { message: none });
   const slice = (name: string, targetRef?: { kind: string; name: string; namespace: string }) => ({
     metadata: { ...at, name, labels: { "kubernetes.io/service-name": "guard" } },
