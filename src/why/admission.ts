@@ -19,8 +19,11 @@ export function withAdmission(explanation: Explanation, history: AdmissionHistor
 }
 
 /** When a request was refused, at which hop, by whom, and by which expression with which values. */
-export function describeRefusal({ verb, user, atMs, status, hop, cause, missing }: Refusal, nowMs: number): string[] {
-  const by = cause ? [`refused by ${cause.by}${cause.of ? ` (${cause.of})` : ""}`] : [];
+export function describeRefusal(refusal: Refusal, nowMs: number): string[] {
+  const { verb, user, atMs, status, hop, message, cause, missing } = refusal;
+  const who = cause && `${cause.by}${cause.of ? ` (${cause.of})` : ""}`;
+  const unanswered = `${who} gave no answer that can be used, and its failurePolicy is Fail`;
+  const by = who ? [hasFailed(message) ? unanswered : `refused by ${who}`] : [];
   const expression = cause?.expression ? [`expression: ${cause.expression.trim()}`] : [];
   return [
     `${verb} by ${user} ${ago(atMs, nowMs)} got ${status} at hop ${hopNumber(hop)} (${hop})`,
@@ -31,10 +34,19 @@ export function describeRefusal({ verb, user, atMs, status, hop, cause, missing 
   ];
 }
 
+/** A webhook did not refuse the request, but failed. */
+export const hasFailed = (message: string): boolean =>
+  /^Internal error occurred: failed calling webhook "/.test(message);
+
+function failedAdvice(hop: Refusal["hop"], configuration: string): string {
+  const kind = hop === "mutate" ? "mutatingwebhookconfiguration" : "validatingwebhookconfiguration";
+  return `Start the webhook's server, or correct its clientConfig, caBundle or answer. If it is gone for good: \`kubectl delete ${kind} ${configuration}\`.`;
+}
+
 const indented = (line: string): string => `  ${line}`;
 
 /** What to look at to allow what was refused. */
-export function refusalAdvice({ cause }: Refusal): string | undefined {
+export function refusalAdvice({ cause, hop, message }: Refusal): string | undefined {
   const [kind = "", name = ""] = cause?.by.split(" ", 2) ?? [];
   switch (kind) {
     case "MutatingAdmissionPolicy":
@@ -42,6 +54,7 @@ export function refusalAdvice({ cause }: Refusal): string | undefined {
     case "ValidatingAdmissionPolicy":
       return `Change the object so that the expression holds, or the policy: \`kubectl get validatingadmissionpolicy ${name} -o yaml\`.`;
     case "webhook":
+      if (hasFailed(message)) return failedAdvice(hop, cause?.of ?? "");
       return `The webhook decides: ask who runs it. It is in the configuration ${cause?.of ?? ""}.`;
     case "rule":
       return "Change the object so that the expression holds, or the rule in the CustomResourceDefinition.";

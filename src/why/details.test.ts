@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
@@ -194,6 +195,32 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
     name: "who deleted it",
     facts: { ...absent, resource: Pod as Resource, removal: { atMs: nowMs - 3000, user: "ann" } },
     says: /There is no Pod x in namespace default any more: ann deleted it 3s ago\.$/,
+  },
+  {
+    name: "a webhook that could not be asked",
+    facts: {
+      ...absent,
+      resource: Pod as Resource,
+      refusal: {
+        ...{ atMs: nowMs, verb: "create", user: "ann", status: 500, hop: "mutate" },
+        message: 'Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: connection refused',
+        cause: { by: "webhook a.b.c", of: "guard", expression: "", values: [] },
+      },
+    },
+    says: /refused it: Internal error occurred: failed calling webhook/,
+    evidence: /webhook a\.b\.c \(guard\) gave no answer that can be used, and its failurePolicy is Fail$/,
+    advice: /^Start the webhook's server.*`kubectl delete mutatingwebhookconfiguration guard`\.$/,
+  },
+  {
+    name: "a custom resource that nothing is known about",
+    facts: {
+      about: "object",
+      nowMs,
+      resource: { ...ConfigMap, kind: "Crate", plural: "crates", isJsonOnly: true } as Resource,
+      object: build(ConfigMap, { metadata: { name: "a", namespace: "default" } }),
+    },
+    says: /^Crate a exists/,
+    advice: /`orlop trace crates\/a -n default`\.\n.*its operator/,
   },
   {
     name: "a wrong name",

@@ -739,7 +739,7 @@ const cases: readonly Case[] = [
     },
     hop: undefined,
     says: /^ConfigMap cm exists and is not being deleted\.$/,
-    advice: /no further checks for this kind.*`orlop trace configmaps\/cm -n default`.*\n.*no controller acts yet/,
+    advice: /no further checks for this kind.*`orlop trace configmaps\/cm -n default`\.$/,
   },
 ];
 

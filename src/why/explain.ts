@@ -65,7 +65,7 @@ function there({ resource, object }: ObjectFacts): Explanation {
     evidence: [],
     advice: [
       `There are no further checks for this kind. See what followed its last write: \`orlop trace ${target}\`.`,
-      "docs/supported.md lists the kinds that are stored, but on which no controller acts yet.",
+      ...(resource.isJsonOnly ? ["What acts on a custom resource is its operator: see also that operator's log."] : []),
     ],
   };
 }

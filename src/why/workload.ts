@@ -69,6 +69,8 @@ export function gateAdvice(message: string): string {
   if (quota) return quota;
   if (/violates PodSecurity/.test(message))
     return "Bring the pod template in line with the namespace's Pod Security level, or lower that level.";
+  if (/failed calling webhook "/.test(message))
+    return "The webhook gave no answer that can be used: start its server, or correct or delete its configuration.";
   if (/admission webhook "([^"]+)"/.test(message)) return "The webhook named in the message refused it: ask its owner.";
   return "The message says which rule refused it: change the template or the rule.";
 }

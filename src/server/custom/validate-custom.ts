@@ -2,7 +2,9 @@ import { type Cursor } from "#api/cursor.ts";
 import { qualifiedName } from "#api/meta/names.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Steps } from "#lib/async/turns.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { type FieldError, invalidValue } from "#schema/field-error.ts";
+import { showGo } from "#schema/json/show-go.ts";
 import { type JsonSchema, memberOf } from "#schema/json-schema.ts";
 import { checkLists } from "#schema/structural/check-lists.ts";
 import { checkValue } from "#schema/structural/check-value.ts";
@@ -90,29 +92,53 @@ function validateScale({ subresources }: Part, at: Cursor<ApiObject>, parts: { r
   validateReplicas(at, paths.statusReplicas);
   const { labelSelector } = paths;
   if (!labelSelector) return;
-  const selector = valueAt(at.value, labelSelector);
-  if (selector === undefined || typeof selector === "string") return;
-  at.add(() => invalidValue(labelSelector, "", `${labelSelector} accessor error: not a string`));
+  const found = find(at.value, labelSelector);
+  if (!found || (typeof found.value === "string" && !found.isOnTheWay)) return;
+  at.add(() => invalidValue(labelSelector, "", describe(found, "string")));
 }
 
 function validateReplicas(at: Cursor<ApiObject>, path: string): void {
-  const value = valueAt(at.value, path);
-  if (value === undefined) return;
-  if (typeof value !== "number" || !Number.isInteger(value)) {
-    at.add(() => invalidValue(path, 0, `${path} accessor error: not an integer`));
+  const found = find(at.value, path);
+  if (!found) return;
+  const { value } = found;
+  if (found.isOnTheWay || typeof value !== "number" || !Number.isInteger(value)) {
+    at.add(() => invalidValue(path, 0, describe(found, "int64")));
   } else if (value < 0) at.add(() => invalidValue(path, value, "should be a non-negative integer"));
   else if (value > maxReplicas) {
     at.add(() => invalidValue(path, value, `should be less than or equal to ${maxReplicas}`));
   }
 }
 
-function valueAt(object: unknown, path: string): unknown {
+interface Found {
+  readonly value: unknown;
+  /** Where upstream's accessor noticed the value. */
+  readonly path: string;
+  /** There should be an object here, with the value in it. */
+  readonly isOnTheWay: boolean;
+}
+
+function find(object: unknown, path: string): Found | undefined {
+  const steps = path.replace(/^\./, "").split(".");
   let at = object;
-  for (const step of path.replace(/^\./, "").split(".")) {
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
-    at = (at as Readonly<Record<string, unknown>>)[step];
+  for (const [index, step] of steps.entries()) {
+    if (at === null) return undefined;
+    if (!isObject(at)) return { value: at, path: `.${steps.slice(0, index + 1).join(".")}`, isOnTheWay: true };
+    if (!Object.hasOwn(at, step)) return undefined;
+    at = at[step];
   }
-  return at;
+  return { value: at, path: `.${steps.join(".")}`, isOnTheWay: false };
+}
+
+/** In the words of upstream's accessors. */
+const describe = ({ value, path, isOnTheWay }: Found, wanted: string): string =>
+  `${path} accessor error: ${showGo(value)} is of the type ${goTypeOf(value)}, expected ${isOnTheWay ? "map[string]interface{}" : wanted}`;
+
+function goTypeOf(value: unknown): string {
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  if (typeof value === "string") return "string";
+  if (Array.isArray(value)) return "[]interface {}";
+  return value === null ? "<nil>" : "map[string]interface {}";
 }
 
 const standardFinalizers = ["orphan", "foregroundDeletion", "kubernetes"];

@@ -57,6 +57,16 @@ test("select() refuses fields that are not selectable", () => {
     assert.throws(() => select(Widget, "", { fieldSelector }), { code: 400 });
 });
 
+test("select() refuses fields of custom kinds in upstream's words, selectable fields or not", () => {
+  const none = { ...Widget, isJsonOnly: true, selectableFields: {} };
+  const ofCluster: typeof none = { ...none, scope: "Cluster" };
+
+  const message = (path: string) => ({ code: 400, message: `field label not supported: ${path}` });
+  assert.throws(() => select(none, "", { fieldSelector: "spec.color=red" }), message("spec.color"));
+  assert.throws(() => select(ofCluster, "", { fieldSelector: "metadata.namespace=a" }), message("metadata.namespace"));
+  assert.doesNotThrow(() => select(none, "", { fieldSelector: "metadata.namespace=a" }));
+});
+
 test("an index follows what changes after it was first used", () => {
   const buckets = filled();
   const red = select(Widget, "", { fieldSelector: "spec.color=red" });

@@ -53,12 +53,15 @@ export function select(
 /** The getter of a selectable field; any other field is the client's mistake. */
 export function getterOf(resource: Resource, path: string): FieldGetter<ApiObject> {
   if (path === "metadata.name") return (object) => object.metadata.name;
-  if (path === "metadata.namespace") return (object) => object.metadata.namespace;
+  const isCustom = resource.isJsonOnly === true;
+  if (path === "metadata.namespace" && !(isCustom && resource.scope === "Cluster")) {
+    return (object) => object.metadata.namespace;
+  }
   const getter = Object.hasOwn(resource.selectableFields, path) && resource.selectableFields[path];
   if (!getter) {
     const hasOwn = Object.keys(resource.selectableFields).length > 0;
     throw badRequest(
-      hasOwn
+      hasOwn || isCustom
         ? `field label not supported: ${path}`
         : `${JSON.stringify(path)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
     );

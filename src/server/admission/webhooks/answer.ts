@@ -34,61 +34,90 @@ interface Expected {
 /** Reads and checks an AdmissionReview. Throws AnswerError. */
 export function readAnswer(bytes: Uint8Array, expected: Expected): WebhookAnswer {
   const review = parseReview(bytes);
+  const { version } = expected;
   const { response } = review;
   if (response === undefined || response === null) throw new AnswerError("webhook response was absent");
-  if (!isObject(response)) throw new AnswerError("response must be an object");
-  if (expected.version === "v1") checkIdentity(review, response, expected);
-  return {
-    allowed: boolean(response.allowed, "response.allowed"),
-    status: objectIn(response.status, "response.status"),
-    patch: operationsOf(patchIn(response, expected)),
-    warnings: texts(response.warnings, "response.warnings"),
-    auditAnnotations: textMap(response.auditAnnotations, "response.auditAnnotations"),
-  };
+  if (!isObject(response)) throw mistyped(response, "AdmissionReview.response", `${version}.AdmissionResponse`);
+  const allowed = boolean(response.allowed, "allowed");
+  const status = objectIn(response.status, "status", "v1.Status");
+  const said = readPatch(response, version);
+  const warnings = texts(response.warnings, "warnings");
+  const auditAnnotations = textMap(response.auditAnnotations, "auditAnnotations");
+  if (version === "v1") checkIdentity(review, response, expected);
+  return { allowed, status, patch: operationsOf(patchOf(said, expected)), warnings, auditAnnotations };
 }
 
 function parseReview(bytes: Uint8Array): Json {
+  // Only an answer with the code 200 gets here, and nothing but JSON can be read.
+  const none = "0-length response with status code: 200 and content type: application/json";
+  if (bytes.length === 0) throw new AnswerError(none, notDecoded);
   try {
     const { value } = parseJson(bytes);
-    if (isObject(value)) return value;
+    if (value === null) return {};
+    if (isObject(value)) {
+      for (const name of ["apiVersion", "kind"] as const) textIn(value[name], `.${name}`, "string", notReview);
+      return value;
+    }
+    throw new DecodeError(`json: cannot unmarshal ${jsonTypeOf(value)} into Go value of type ${reviewHead}`);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw new AnswerError(`couldn't get version/kind; json parse error: ${error.message}`);
+    throw new AnswerError(error.message, notReview);
   }
-  throw new AnswerError("couldn't get version/kind; an object was expected");
 }
+
+const notDecoded = "failed to call webhook";
+const notReview = `${notDecoded}: couldn't get version/kind; json parse error`;
+/** What upstream reads first. */
+const reviewHead = `struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`;
 
 const v1Kind = "admission.k8s.io/v1, Kind=AdmissionReview";
 
 function checkIdentity(review: Json, response: Json, { uid }: Expected): void {
-  const got = text(response.uid, "response.uid");
+  const got = textIn(response.uid, "AdmissionResponse.response.uid", "types.UID");
   if (got !== uid) throw new AnswerError(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(got)}`);
-  const kind = `${text(review.apiVersion, "apiVersion") || "/"}, Kind=${text(review.kind, "kind")}`;
+  const kind = `${textOr(review.apiVersion) || "/"}, Kind=${textOr(review.kind)}`;
   if (kind !== v1Kind) throw new AnswerError(`expected webhook response of ${v1Kind}, got ${kind}`);
 }
 
-/** The bytes of the patch. */
-function patchIn(response: Json, { version, mutates }: Expected): Uint8Array | undefined {
-  const patch = text(response.patch, "response.patch");
-  const hasType = response.patchType !== undefined && response.patchType !== null;
-  const patchType = text(response.patchType, "response.patchType");
-  if (version === "v1beta1") return mutates && patch ? base64(patch) : undefined;
+interface Patch {
+  readonly bytes: Uint8Array;
+  readonly patchType: string | undefined;
+}
+
+function readPatch({ patch, patchType }: Json, version: ReviewVersion): Patch {
+  return {
+    bytes: base64(textIn(patch, "AdmissionResponse.response.patch", "[]uint8")),
+    patchType:
+      patchType === undefined || patchType === null
+        ? undefined
+        : textIn(patchType, "AdmissionResponse.response.patchType", `${version}.PatchType`),
+  };
+}
+
+/** The bytes of the patch, if it has one and may have it. */
+function patchOf({ bytes, patchType }: Patch, { version, mutates }: Expected): Uint8Array | undefined {
+  const hasPatch = bytes.length > 0;
+  const hasType = patchType !== undefined;
+  if (version === "v1beta1") return mutates && hasPatch ? bytes : undefined;
   if (!mutates) {
-    if (patch) throw new AnswerError("validating webhook may not return response.patch");
+    if (hasPatch) throw new AnswerError("validating webhook may not return response.patch");
     if (hasType) throw new AnswerError("validating webhook may not return response.patchType");
     return undefined;
   }
-  if (patch && !hasType) throw new AnswerError("webhook returned response.patch but not response.patchType");
-  if (!patch && hasType) throw new AnswerError("webhook returned response.patchType but not response.patch");
-  if (!patch) return undefined;
+  if (hasPatch && !hasType) throw new AnswerError("webhook returned response.patch but not response.patchType");
+  if (!hasPatch && hasType) throw new AnswerError("webhook returned response.patchType but not response.patch");
+  if (!hasPatch) return undefined;
   if (patchType === "") throw new AnswerError(`webhook returned invalid response.patchType of ""`);
   if (patchType !== "JSONPatch") throw new AnswerError(`unsupported patch type ${JSON.stringify(patchType)}`);
-  return base64(patch);
+  return bytes;
 }
 
-function base64(patch: string): Uint8Array {
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(patch)) throw new AnswerError("response.patch must be base64");
-  return Buffer.from(patch, "base64");
+function base64(text: string): Uint8Array {
+  const sound = /^[A-Za-z0-9+/]*={0,2}/.exec(text)?.[0] ?? "";
+  if (sound.length === text.length && text.length % 4 === 0) return Buffer.from(text, "base64");
+  // Where the decoder stopped: at the character, or at the group of four that is not complete.
+  const at = sound.length < text.length ? sound.length : text.length - (text.length % 4);
+  throw new AnswerError(`illegal base64 data at input byte ${at}`, notDecoded);
 }
 
 function operationsOf(patch: Uint8Array | undefined): readonly unknown[] {
@@ -121,27 +150,39 @@ export function refusalOf(webhook: string, { message, reason, code, details }: J
 
 const textOr = (value: unknown): string => (typeof value === "string" ? value : "");
 
-function text(value: unknown, path: string): string {
+function textIn(value: unknown, field: string, goType: string, what = notDecoded): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "string") return value;
-  throw new AnswerError(`${path} must be a string`);
+  throw mistyped(value, field, goType, what);
 }
-function boolean(value: unknown, path: string): boolean {
+function boolean(value: unknown, name: string): boolean {
   if (value === undefined || value === null) return false;
   if (typeof value === "boolean") return value;
-  throw new AnswerError(`${path} must be a boolean`);
+  throw mistyped(value, `AdmissionResponse.response.${name}`, "bool");
 }
-function objectIn(value: unknown, path: string): Json {
+function objectIn(value: unknown, name: string, goType: string): Json {
   if (value === undefined || value === null) return {};
   if (isObject(value)) return value;
-  throw new AnswerError(`${path} must be an object`);
+  throw mistyped(value, `AdmissionResponse.response.${name}`, goType);
 }
-function texts(value: unknown, path: string): string[] {
+function texts(value: unknown, name: string): string[] {
   if (value === undefined || value === null) return [];
-  if (Array.isArray(value)) return value.map((one) => text(one, path));
-  throw new AnswerError(`${path} must be a list of strings`);
+  const field = `AdmissionResponse.response.${name}`;
+  if (Array.isArray(value)) return value.map((one) => textIn(one, field, "string"));
+  throw mistyped(value, field, "[]string");
 }
-function textMap(value: unknown, path: string): Record<string, string> {
-  const entries = Object.entries(objectIn(value, path));
-  return Object.fromEntries(entries.map(([key, one]) => [key, text(one, path)]));
+function textMap(value: unknown, name: string): Record<string, string> {
+  const entries = Object.entries(objectIn(value, name, "map[string]string"));
+  return Object.fromEntries(
+    entries.map(([key, one]) => [key, textIn(one, `AdmissionResponse.response.${name}`, "string")]),
+  );
+}
+
+/** A value of another type than the review has there, in the words of upstream's decoder. */
+const mistyped = (value: unknown, field: string, goType: string, what = notDecoded): AnswerError =>
+  new AnswerError(`json: cannot unmarshal ${jsonTypeOf(value)} into Go struct field ${field} of type ${goType}`, what);
+
+function jsonTypeOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
 }

@@ -32,9 +32,12 @@ const cases: Record<string, { serve(response: ServerResponse, review: Review): v
     floods: { serve: flood, says: /the answer is larger than 4194304 bytes$/ },
     babbles: {
       serve: (response) => response.end("<html>"),
-      says: /invalid webhook response: couldn't get version\/kind/,
+      says: /failed to call webhook: couldn't get version\/kind/,
     },
-    nests: { serve: (response) => response.end("[".repeat(1_000_000)), says: /invalid webhook response/ },
+    nests: {
+      serve: (response) => response.end("[".repeat(1_000_000)),
+      says: /failed to call webhook: couldn't get version\/kind.*more than 20000 values$/,
+    },
     redirects: {
       serve: (response) => response.writeHead(302, { location: "https://127.0.0.1:1/" }).end(),
       says: /status code 302/,
@@ -52,7 +55,7 @@ const cases: Record<string, { serve(response: ServerResponse, review: Review): v
     empties: { serve: (response) => response.end("{}"), says: /webhook response was absent$/ },
     pollutes: {
       serve: (response, { request: { uid } }) => response.end(v1({ uid, allowed: "yes" })),
-      says: /response.allowed must be a boolean$/,
+      says: /cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool$/,
     },
     misspells: {
       serve: (response, { request: { uid } }) =>
