@@ -64,12 +64,18 @@ export const containerAnnotations = (
 });
 
 /** Changes when the container must be replaced. */
-export function containerHash({ name, image = "" }: Pick<AnyContainer, "name" | "image">): string {
-  return createHash("sha256")
-    .update(JSON.stringify([name, image]))
-    .digest("hex")
-    .slice(0, 8);
+export function containerHash(container: Pick<AnyContainer, "name" | "image">): string {
+  let hash = hashes.get(container);
+  if (hash === undefined) {
+    const { name, image = "" } = container;
+    const text = JSON.stringify([name, image]);
+    hash = createHash("sha256").update(text).digest("hex").slice(0, 8);
+    hashes.set(container, hash);
+  }
+  return hash;
 }
+/** Every turn of a pod asks for those of its containers, which all its versions share until the spec changes. */
+const hashes = new WeakMap<object, string>();
 
 /** A pod's name in upstream's messages and log lines: `web_default(6b5c…)`. */
 export const podFullName = ({ metadata }: Pod): string => `${metadata.name}_${metadata.namespace}(${metadata.uid})`;

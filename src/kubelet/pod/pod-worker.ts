@@ -93,6 +93,8 @@ export class PodWorker {
       trace: this.#trace,
       view: () => this.#view(deps.clock.now()),
       seen: (newest) => {
+        // The watch has usually shown it by now.
+        if (this.#knows(newest)) return;
         this.#see(newest);
         this.wake();
       },
@@ -124,14 +126,7 @@ export class PodWorker {
   /** The API has a newer version of the pod. */
   podChanged(pod: Pod, trace: Trace | undefined): void {
     this.#trace.causedBy(trace);
-    const { labels, annotations, generation } = this.#pod.metadata;
     this.#see(pod);
-    const now = this.#pod.metadata;
-    // A step that failed because of the pod's own fields may succeed now.
-    if (now.generation !== generation || !equal(now.labels, labels) || !equal(now.annotations, annotations)) {
-      this.#steps.retryNow(isStart);
-    }
-    if (showsPod(pod)) this.#facts.volumesOutdated();
     this.wake();
   }
 
@@ -222,9 +217,20 @@ export class PodWorker {
     });
   }
 
+  /** Whether it has seen exactly this version. */
+  #knows({ metadata }: Pod): boolean {
+    return metadata.resourceVersion !== undefined && metadata.resourceVersion === this.#pod.metadata.resourceVersion;
+  }
+
   #see(pod: Pod): void {
-    const before = Number(this.#pod.metadata.resourceVersion ?? 0);
-    if (Number(pod.metadata.resourceVersion ?? 0) >= before) this.#pod = this.#allocation.update(pod);
+    const before = this.#pod;
+    if (Number(pod.metadata.resourceVersion ?? 0) < Number(before.metadata.resourceVersion ?? 0)) return;
+    this.#pod = this.#allocation.update(pod);
+    // Most changes are those of the status that we write.
+    if (isSameButForStatus(this.#pod, before)) return;
+    // A step that failed because of the pod's own fields may succeed now.
+    this.#steps.retryNow(isStart);
+    if (showsPod(pod)) this.#facts.volumesOutdated();
   }
 
   /** Plans until the life no longer changes, and starts the steps of every plan. */
@@ -335,6 +341,13 @@ const closeMs = 1000;
 
 /** Steps that may succeed once a missing object exists. */
 const isStart = (step: Step): boolean => step.do === "volumes" || step.do === "image" || step.do === "create";
+
+/** Whether nothing has changed that steps and volumes read. */
+const isSameButForStatus = ({ metadata, spec }: Pod, before: Pod): boolean =>
+  metadata.generation === before.metadata.generation &&
+  equal(metadata.labels, before.metadata.labels) &&
+  equal(metadata.annotations, before.metadata.annotations) &&
+  equal(spec, before.spec);
 
 /** Whether a volume shows labels or annotations of the pod itself. */
 const showsPod = ({ spec }: Pod): boolean =>

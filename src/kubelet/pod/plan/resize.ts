@@ -13,11 +13,13 @@ function amountsOf({ requests = {}, limits = {} }: Resources) {
   return { cpu: [milli(requests.cpu), milli(limits.cpu)], memory: [bytes(requests.memory), bytes(limits.memory)] };
 }
 
+const isEmpty = ({ requests, limits }: Resources): boolean => requests === undefined && limits === undefined;
+
 const isSame = (a: readonly number[], b: readonly number[]): boolean => a.every((amount, at) => amount === b[at]);
 
 /** What it takes to give a running container its wanted resources. */
 export function resizeNeed(container: AnyContainer, applied: Resources | undefined): "none" | "update" | "restart" {
-  if (!applied) return "none";
+  if (!applied || (isEmpty(container.resources) && isEmpty(applied))) return "none";
   const [wanted, has] = [amountsOf(container.resources), amountsOf(applied)];
   const changed = (["cpu", "memory"] as const).filter((name) => !isSame(wanted[name], has[name]));
   if (changed.length === 0) return "none";
