@@ -116,7 +116,7 @@ const partialUpdate = (resource: Resource, subresource: string): PartialUpdate |
   resource.subresources.find(({ name }) => name === subresource)?.update;
 
 /** Deletes as few members as possible: deleting one makes an object slow. */
-function keepAllButStatus(object: object, old: object): void {
+export function keepAllButStatus(object: object, old: object): void {
   if (!isObject(object) || !isObject(old)) return;
   for (const name in object) if (old[name] === undefined && !ofStatusUpdate.has(name)) delete object[name];
   for (const name in old) if (!ofStatusUpdate.has(name)) object[name] = old[name];

@@ -1,5 +1,6 @@
 import type { PodStatus } from "#api/core/pod/pod-status.ts";
 import { Pod } from "#api/core/pod.ts";
+import type { InputOf } from "#api/resource.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 
@@ -13,7 +14,7 @@ export interface PodObjects {
 }
 
 export const apiPods = (client: Client): PodObjects => ({
-  writeStatus: (pod, status, signal) => client.updateStatus(Pod, { ...pod, status }, { signal, fieldManager }),
+  writeStatus: (pod, status, signal) => client.updateStatus(Pod, statusBody(pod, status), { signal, fieldManager }),
   read: (pod, signal) => client.get(Pod, pod, { signal }),
   async remove(pod) {
     try {
@@ -28,6 +29,12 @@ export const apiPods = (client: Client): PodObjects => ({
 });
 
 export const fieldManager = "kubelet";
+
+/** The server keeps the spec and the managed fields, which are most of a pod, so they need not be copied and read again. */
+function statusBody(pod: Pod, status: PodStatus): InputOf<Pod> {
+  const { managedFields: _, ...metadata } = pod.metadata;
+  return { metadata, spec: { containers: [] }, status };
+}
 
 /** Whether another pod has this name by now. */
 async function hasAnotherUid(client: Client, pod: Pod): Promise<boolean> {

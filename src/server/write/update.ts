@@ -1,4 +1,5 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
+import { keepAllButStatus } from "#api/rules.ts";
 import { isNotFound, staleObject } from "#api/status.ts";
 import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
@@ -80,6 +81,8 @@ async function updateOnce(
   const version = { object, old: current.object };
   matchIdentity(write, version);
   keepIdentity(write.resource, version);
+  // A webhook sees the whole object, although the client need not have sent what it cannot change.
+  if (write.subresource === "status") keepAllButStatus(object, version.old);
   dropDuplicateOwners(write, object);
   await recordManagedFields(deps, write, version, current);
   await pauseIfLong(write, current);
