@@ -324,7 +324,12 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   #take(events: readonly StoreEvent[], revision: number): void {
     // Every cache hears of every commit, and most commits are about other kinds.
-    const changes = events.length === 0 ? nothing : events.flatMap((event) => this.#apply(event) ?? []);
+    if (events.length === 0) {
+      this.#revision = revision;
+      this.#history.pass(revision);
+      return this.#wakeWaiters();
+    }
+    const changes = events.flatMap((event) => this.#apply(event) ?? []);
     const before = this.#revision;
     this.#revision = revision;
     this.#history.push(changes, revision);
@@ -335,7 +340,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       if (this.#isShortLived) for (const { encoded } of changes) encoded.shed();
       if (this.#deps.delivered) for (const event of events) this.#deps.delivered(event);
     }
-    const lost = events.length === 0 ? undefined : events.find(({ fault }) => fault instanceof ConversionError)?.fault;
+    const lost = events.find(({ fault }) => fault instanceof ConversionError)?.fault;
     // As upstream: whoever watches must not take the last version that could be converted for the newest.
     if (lost) this.#endWatchers(lost);
     this.#wakeWaiters();
@@ -381,8 +386,6 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     }
   }
 }
-
-const nothing: readonly never[] = [];
 
 function changeOf<T extends ApiObject>(
   { type, encoded, previous }: Pick<CacheEvent<T>, "type" | "encoded" | "previous">,

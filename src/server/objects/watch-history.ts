@@ -56,9 +56,15 @@ export class WatchHistory<T extends ApiObject> {
     this.#chunks.clear();
   }
 
+  /** A revision without events. */
+  pass(revision: number): void {
+    // What the store has dropped need not stay in memory here.
+    this.#ring.forget(this.#deps.store.compactedRevision);
+    this.#newest = revision;
+  }
+
   push(events: readonly CacheEvent<T>[], revision: number): void {
     this.#ring.push(events);
-    // What the store has dropped need not stay in memory here.
     this.#ring.forget(this.#deps.store.compactedRevision);
     this.#newest = revision;
   }
