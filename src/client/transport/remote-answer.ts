@@ -1,6 +1,7 @@
 import { type Answer } from "#api/exchange.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
+import { ByteQueue, TinyChunks } from "#lib/data/byte-queue.ts";
 import { type WatchEvent } from "../client.ts";
 import { LineSplitter, parseWatchEvent } from "./watch-lines.ts";
 
@@ -14,16 +15,16 @@ export async function wholeAnswer(
   { status, contentType, body }: Stream,
   { isDropped }: { readonly isDropped: boolean },
 ): Promise<Extract<Answer, { type: "bytes" }>> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
+  const received = new ByteQueue();
+  const tiny = new TinyChunks();
   for await (const part of body) {
+    tiny.count(part);
     if (isDropped && status < 400) continue;
-    size += part.byteLength;
-    if (size > maxBytes) throw tooLong();
-    parts.push(part);
+    if (received.size + part.byteLength > maxBytes) throw tooLong();
+    received.push(part);
   }
-  const received = isDropped && status < 400 ? Buffer.from("{}") : Buffer.concat(parts, size);
-  return { type: "bytes", status, contentType, body: received };
+  const whole = isDropped && status < 400 ? Buffer.from("{}") : received.take(received.size);
+  return { type: "bytes", status, contentType, body: whole };
 }
 
 /** The events of a watch that another server answers. */

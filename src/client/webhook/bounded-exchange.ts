@@ -1,5 +1,6 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
+import { ByteQueue, TinyChunks } from "#lib/data/byte-queue.ts";
 import type { Transport, WireRequest, WireResponse } from "../transport/wire.ts";
 
 export interface ExchangeLimits {
@@ -42,14 +43,14 @@ export async function exchangeBounded(
 }
 
 async function readAtMost(body: WireResponse["body"], maxBytes: number): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
+  const received = new ByteQueue();
+  const tiny = new TinyChunks();
   // Leaving the loop destroys the stream, so the rest is never received.
   for await (const part of body as AsyncIterable<Uint8Array>) {
-    bytes += part.byteLength;
-    if (bytes > maxBytes)
+    if (received.size + part.byteLength > maxBytes)
       throw new ExchangeLimitError(`the answer is larger than ${maxBytes} bytes`, { isLate: false });
-    parts.push(part);
+    tiny.count(part);
+    received.push(part);
   }
-  return Buffer.concat(parts, bytes);
+  return received.take(received.size);
 }

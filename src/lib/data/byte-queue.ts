@@ -2,6 +2,26 @@ const nothing = Buffer.alloc(0);
 /** Smaller chunks are joined: a Buffer for each byte would take a hundred times its size. */
 const smallBytes = 1024;
 const blockBytes = 8 << 10;
+const tinyBytes = 64;
+/** Receiving a chunk takes some microseconds, whatever its size: more than a million of them fit into a body. */
+const maxTinyChunks = 10_000;
+
+/** Somebody sends bytes in so many tiny chunks that receiving them would hold up everybody else. */
+export class TooManyChunksError extends Error {
+  override readonly name = "TooManyChunksError";
+  constructor() {
+    super(`more than ${maxTinyChunks} chunks have less than ${tinyBytes} bytes`);
+  }
+}
+
+/** Counts the chunks of one body. Throws `TooManyChunksError`. */
+export class TinyChunks {
+  #count = 0;
+
+  count(chunk: Uint8Array): void {
+    if (chunk.length < tinyBytes && ++this.#count > maxTinyChunks) throw new TooManyChunksError();
+  }
+}
 
 /** Bytes that arrive in chunks and are taken in other sizes. Copies only small chunks, and ranges that span several. */
 export class ByteQueue {

@@ -3,7 +3,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { promisify } from "node:util";
 import zlib from "node:zlib";
 import { badRequest, requestTimeout, unsupportedMediaType } from "#api/status.ts";
-import { ByteQueue } from "#lib/data/byte-queue.ts";
+import { ByteQueue, TinyChunks, TooManyChunksError } from "#lib/data/byte-queue.ts";
 import { type Connection, type Receiving } from "./connections.ts";
 import { bodyTooLarge, maxBodyBytes } from "./limits.ts";
 
@@ -24,6 +24,7 @@ export function readBody(source: BodySource, { connection, startedMs, count }: B
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   // Joins small chunks: a client may send each byte in a chunk of its own.
   let received = new ByteQueue();
+  const tiny = new TinyChunks();
   const receiving: Receiving = { startedMs, expire: () => stop(requestTimeout()) };
   const stop = (fault: unknown): void => {
     connection.receiving.delete(receiving);
@@ -34,6 +35,7 @@ export function readBody(source: BodySource, { connection, startedMs, count }: B
   };
   const add = (chunk: Buffer): void => {
     if (received.size + chunk.length > maxBodyBytes) throw bodyTooLarge();
+    tiny.count(chunk);
     count(chunk.length);
     connection.bodyBytes += chunk.length;
     received.push(chunk);
@@ -43,7 +45,7 @@ export function readBody(source: BodySource, { connection, startedMs, count }: B
     try {
       add(chunk);
     } catch (fault) {
-      stop(fault);
+      stop(fault instanceof TooManyChunksError ? badRequest(fault.message) : fault);
     }
   });
   source.once("end", () => {
