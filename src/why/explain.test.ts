@@ -426,6 +426,14 @@ const cases: readonly Case[] = [
       /exited 20s ago with code 1 after running for 5s; restarted 3 times so far[\s\S]* {2}no database[\s\S]*next restart in 20s/,
   },
   {
+    name: "a crash loop without a word",
+    facts: facts(crashed({}), { logs: new Map() }),
+    hop: "run",
+    says: /keeps failing because container c exits with code 1/,
+    evidence: /its log is empty/,
+    advice: /^It does not log why\..*`kubectl debug web -n default -it --copy-to=web-debug --container=c -- sh`\.$/,
+  },
+  {
     name: "a container out of memory",
     facts: facts({
       ...crashed({ exitCode: 137, reason: "OOMKilled" }),

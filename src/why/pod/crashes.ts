@@ -142,13 +142,17 @@ const endedWell: Judge = ({ pod }, _part, { exitCode }) => {
   };
 };
 
-const failed = ({ pod }: PodFacts, { container }: PodPart, { exitCode }: ContainerStateTerminated): Judgement => ({
+const failed = (facts: PodFacts, part: PodPart, { exitCode }: ContainerStateTerminated): Judgement => ({
   why: `exits with code ${exitCode}${meaning(exitCode)}`,
   more: [],
-  advice: [
-    `Read its last log lines above, or the whole log: \`kubectl logs ${podName(pod)} -c ${container.name} --previous -n ${pod.metadata.namespace}\`.`,
-  ],
+  advice: [logsOf(facts, part).length > 0 ? readLog(facts, part) : tryOut(facts, part)],
 });
+
+const readLog = ({ pod }: PodFacts, { container }: PodPart): string =>
+  `Read its last log lines above, or the whole log: \`kubectl logs ${podName(pod)} -c ${container.name} --previous -n ${pod.metadata.namespace}\`.`;
+
+const tryOut = ({ pod }: PodFacts, { container }: PodPart): string =>
+  `It does not log why. Run its program by hand, in a copy of the pod: \`kubectl debug ${podName(pod)} -n ${pod.metadata.namespace} -it --copy-to=${podName(pod)}-debug --container=${container.name} -- sh\`.`;
 
 const signals: Readonly<Record<number, string>> = {
   6: "aborted",
@@ -163,8 +167,10 @@ function meaning(exitCode: number): string {
   return ` (signal ${signal}${signals[signal] ? `, ${signals[signal]}` : ""})`;
 }
 
-function lastLines({ logs }: PodFacts, { container }: PodPart): string[] {
-  const lines = logs.get(container.name) ?? [];
+const logsOf = ({ logs }: PodFacts, { container }: PodPart): readonly string[] => logs.get(container.name) ?? [];
+
+function lastLines(facts: PodFacts, part: PodPart): string[] {
+  const lines = logsOf(facts, part);
   return lines.length > 0 ? ["its last log lines:", ...lines.map((line) => `  ${line}`)] : ["its log is empty"];
 }
 
