@@ -34,6 +34,13 @@ const cases = [
     ],
   },
   {
+    type: "kubernetes.io/dockercfg",
+    data: { ".dockercfg": base64('{"a": 1}hidden') },
+    faults: [
+      `data[.dockercfg]: Invalid value: "<secret contents redacted>": invalid character 'h' after top-level value`,
+    ],
+  },
+  {
     type: "kubernetes.io/service-account-token",
     data: {},
     faults: ["metadata.annotations[kubernetes.io/service-account.name]: Required value"],

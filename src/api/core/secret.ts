@@ -1,6 +1,7 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { configMapKey } from "#api/meta/names.ts";
 import { defaulted, immutable, nullable, optional } from "#schema/fields.ts";
+import { explainSyntax } from "#schema/json/json-fault.ts";
 import { boolean, bytes, map, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { defineResource, type NamespacedObject } from "../resource.ts";
@@ -87,8 +88,8 @@ function jsonObjectFault(text: string): string | undefined {
       ? undefined
       : `json: cannot unmarshal ${goKind(value)} into Go value of type map[string]interface {}`;
   } catch {
-    // The parser's own words would quote the secret.
-    return "invalid JSON";
+    // The parser's own words would quote the secret. These show one character of it at most, as upstream's do.
+    return explainSyntax(text);
   }
 }
 
