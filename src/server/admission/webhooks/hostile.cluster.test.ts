@@ -30,12 +30,6 @@ const cases: Record<string, { serve(response: ServerResponse, review: Review): v
     stops: { serve: (response) => void response.write("{"), says: /context deadline exceeded$/ },
     breaks: { serve: (response) => response.destroy(), says: /failed to call webhook: Post .*: EOF$/ },
     floods: { serve: flood, says: /the answer is larger than 4194304 bytes$/ },
-    crumbles: {
-      serve(response) {
-        for (let n = 0; n < 12_000; n++) response.write(" ");
-      },
-      says: /more than 10000 chunks have less than 64 bytes$/,
-    },
     babbles: {
       serve: (response) => response.end("<html>"),
       says: /failed to call webhook: couldn't get version\/kind/,
