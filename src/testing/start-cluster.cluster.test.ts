@@ -26,6 +26,27 @@ test("startCluster() starts a control plane that settles", async () => {
   assert.match(certificates?.data?.["ca.crt"] ?? "", /BEGIN CERTIFICATE/);
 });
 
+test("a later cluster of a process does the same as the first one with its seed", async () => {
+  const run = async (): Promise<readonly string[]> => {
+    await using cluster = await startCluster({ seed: 4711, nodes: 1 });
+    const spec = { containers: [{ name: "web", image: "nginx" }] };
+    await cluster.apply(Pod, { metadata: { namespace: "default", name: "web" }, spec });
+    await cluster.settle();
+    const { entries } = await cluster.store.list("/registry/");
+    // The keys of authorities are secret and differ.
+    return entries.map(({ value }) =>
+      Buffer.from(value)
+        .toString()
+        .replace(/-----BEGIN[^"]*/g, ""),
+    );
+  };
+
+  const [first, later] = [await run(), await run()];
+
+  assert(first.length > 0);
+  assert.deepEqual(later, first);
+});
+
 test("startCluster() places a pod on a node that is created later", async () => {
   await using cluster = await startCluster();
   const { apply, settle } = cluster;

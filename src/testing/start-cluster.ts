@@ -18,7 +18,7 @@ import { Restartable } from "#lib/async/restartable.ts";
 import { type Task } from "#lib/async/tasks.ts";
 import { signingKey } from "#lib/crypto/jwt.ts";
 import { createAuthority, createKey, keyToPem } from "#lib/crypto/x509.ts";
-import { type Random, randomUid, seededRandom } from "#lib/data/random.ts";
+import { type Random, randomUid, type SeededRandom, seededRandom } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
 import { simulatedDirectories } from "#provisioner/directories.ts";
 import { runProvisioner } from "#provisioner/provisioner.ts";
@@ -41,6 +41,7 @@ import { checkOptions } from "./verbs/check-options.ts";
 import { diagnose, eventsOf, type Target, traceOf, whyOf } from "./verbs/diagnose.ts";
 import { type Listening, type ListenOptions, openListening, passTime } from "./verbs/listen.ts";
 import { pointHome } from "./verbs/point-home.ts";
+import { keepPrepared, preparedState } from "./verbs/prepared-state.ts";
 import {
   atPace,
   type Condition,
@@ -170,7 +171,7 @@ async function startOn(pace: Pace, options: ClusterOptions): Promise<TestCluster
   const metricsOf = async (name: string) =>
     (await nodes.find((node) => node.name === name)?.resourceMetrics()) ?? options.nodeMetrics?.(name) ?? "";
   const localNodes = onlyLocalNodes(nodes);
-  const parts = await startServer({ clock, log, random, onQueue, metricsOf, localNodes }, options);
+  const parts = await startServer({ clock, log, random, onQueue, metricsOf, localNodes, seed }, options);
   const { api, verdicts } = parts;
   const { informers, recorder } = api;
   const clientFor = (user: UserInfo): Client => testClient(api.clientFor(user), options.fieldValidation);
@@ -286,7 +287,8 @@ async function explained(
 }
 
 interface ServerParts extends Pick<RunDeps, "clock" | "log" | "onQueue"> {
-  readonly random: Random;
+  readonly random: SeededRandom;
+  readonly seed: number;
   /** What a node reports about its usage. */
   metricsOf(node: string): Promise<string>;
   readonly localNodes: LocalNodes;
@@ -300,17 +302,30 @@ interface Server {
 }
 
 async function startServer(
-  { clock, log, random, onQueue, metricsOf, localNodes }: ServerParts,
-  { historyLimits, from }: ClusterOptions,
+  { clock, log, random, onQueue, metricsOf, localNodes, seed }: ServerParts,
+  { historyLimits, from, clock: kind }: ClusterOptions,
 ): Promise<Server> {
   const limits = historyLimits ? { limits: historyLimits } : {};
-  const store = openMemoryStore({ clock, ...limits, ...(from ? { from: from.store } : {}) });
+  const key = from || kind === "system" ? undefined : `${seed} ${clock.now()}`;
+  const known = key === undefined ? undefined : preparedState(key);
+  const state = from?.store ?? known?.store;
+  const store = openMemoryStore({ clock, ...limits, ...(state ? { from: state } : {}) });
   const faults = new ApiFaults({ clock, random, revision: () => store.revision });
   const verdicts = new Verdicts();
-  const key = signingKey(keyToPem(createKey()));
+  const signing = signingKey(keyToPem(createKey()));
   const newUid = (): string => randomUid(random);
   const serverAddress = "127.0.0.1:6443";
-  const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts, interceptor: faults };
+  const parts = {
+    store,
+    clock,
+    log,
+    random,
+    newUid,
+    signingKey: signing,
+    serverAddress,
+    verdicts,
+    interceptor: faults,
+  };
   const subresources = (deps: StreamParts) =>
     lazyStreamEndpoints({ ...deps, clock, log, node: noIdentity, localNodes });
   const nodeMetrics = async () => async (node: string) => once(await metricsOf(node));
@@ -321,7 +336,9 @@ async function startServer(
     freezesShared: true,
     ...(onQueue ? { onQueue } : {}),
   });
-  await bootstrapCluster(api.loopback, api.health);
+  await bootstrapCluster(api.loopback, api.health, known && (async () => undefined));
+  if (known) random.restore(known.random);
+  else if (key !== undefined) await keepPrepared(key, store, random);
   return { store, api, verdicts, faults };
 }
 

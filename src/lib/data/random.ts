@@ -8,15 +8,25 @@ export const systemRandom: Random = () => Math.random();
 /** For values that others must not guess. */
 export const secureRandom: Random = () => randomInt(2 ** 32) / 2 ** 32;
 
+/** Can go on from where it was, or where another one with the same seed was. */
+export interface SeededRandom extends Random {
+  save(): number;
+  restore(saved: number): void;
+}
+
 /** Returns the same numbers for the same seed (mulberry32). */
-export function seededRandom(seed: number): Random {
+export function seededRandom(seed: number): SeededRandom {
   let state = seed >>> 0;
-  return () => {
+  const next = () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
+  const restore = (saved: number): void => {
+    state = saved;
+  };
+  return Object.assign(next, { save: () => state, restore });
 }
 
 /** Has the form of a uid. Not for secrets. */
