@@ -161,3 +161,25 @@ test("why tells which built-in plugin or which rule of a custom resource refused
     "  self.max = 2",
   ]);
 });
+
+test("why tells what to repair when a policy could not decide", async () => {
+  const inSecrets = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["secrets"] }];
+  const spec = {
+    paramKind: { apiVersion: "example.com/v1", kind: "Limit" },
+    matchConstraints: { resourceRules: inSecrets },
+    matchConditions: [{ name: "lost", expression: "object.type == 'lost'" }],
+    validations: [{ expression: "params.spec.max > 1" }],
+  };
+  await send(`POST ${group}/validatingadmissionpolicies`, { metadata: { name: "lost" }, spec });
+  const lost = {
+    policyName: "lost",
+    validationActions: ["Deny"],
+    paramRef: { name: "a", parameterNotFoundAction: "Deny" },
+  };
+  await send(`POST ${group}/validatingadmissionpolicybindings`, { metadata: { name: "lost" }, spec: lost });
+  const secrets = "/api/v1/namespaces/default/secrets";
+  await send(`POST ${secrets}`, { metadata: { name: "lost" }, type: "lost" });
+  await send(`DELETE ${group}/validatingadmissionpolicybindings/lost`, {});
+
+  assert.match((await why(Secret, "lost")).advice.join(), /^Correct the policy, its binding or their parameters: /);
+});

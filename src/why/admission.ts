@@ -52,6 +52,9 @@ export function refusalAdvice({ cause, hop, message }: Refusal): string | undefi
     case "MutatingAdmissionPolicy":
       return `The policy cannot change the object. Correct its expression: \`kubectl get mutatingadmissionpolicy ${name} -o yaml\`.`;
     case "ValidatingAdmissionPolicy":
+      // Its parameters or their kind are missing, so no expression was evaluated.
+      if (!cause?.expression)
+        return `Correct the policy, its binding or their parameters: \`kubectl get validatingadmissionpolicy ${name} -o yaml\`.`;
       return `Change the object so that the expression holds, or the policy: \`kubectl get validatingadmissionpolicy ${name} -o yaml\`.`;
     case "webhook":
       if (hasFailed(message)) return failedAdvice(hop, cause?.of ?? "");
