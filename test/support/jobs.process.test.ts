@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { getPriority, tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { type Job, runJobs } from "./jobs.ts";
@@ -36,6 +36,46 @@ test("a job that does not end is killed and fails", async () => {
 
   assert.deepEqual(failed, ["endless"]);
   assert.match(said, /killed by SIGKILL/);
+});
+
+test("before the machine is ready, only jobs that yield are started", async (t) => {
+  const directory = await mkdtemp(path.join(tmpdir(), "orlop-jobs-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const file = JSON.stringify(path.join(directory, "order"));
+  const writes = (title: string) => node(title, `fs.appendFileSync(${file}, "${title} ")`);
+  const jobs = [writes("waits"), { ...writes("yields"), yields: true }, { ...writes("too"), yields: true }];
+  const { promise: ready, resolve } = Promise.withResolvers<void>();
+  let said = "";
+  const say = (text: string): void => {
+    said += text;
+    if (said.includes("✔ too")) resolve();
+  };
+
+  const failed = await runJobs(jobs, { cwd: "/", together: 2, timeoutMs: 60_000, ready, say });
+
+  assert.deepEqual(failed, []);
+  assert.equal(await readFile(path.join(directory, "order"), "utf8"), "yields too waits ");
+});
+
+test("if the machine cannot be made ready, the run fails with the reason", async () => {
+  const ready = Promise.reject(new Error("no network"));
+  const jobs = [node("waits", ""), { ...node("yields", ""), yields: true }];
+
+  const ran = runJobs(jobs, { cwd: "/", together: 2, timeoutMs: 60_000, ready, say() {} });
+
+  await assert.rejects(ran, /no network/);
+});
+
+test("a job that yields has less weight than others", async () => {
+  const script = (nice: number) => `process.exitCode = os.getPriority() === ${nice} ? 0 : 1`;
+  const own = getPriority();
+
+  const { failed } = await run([
+    node("one", script(own)),
+    { ...node("other", script(Math.min(own + 5, 19))), yields: true },
+  ]);
+
+  assert.deepEqual(failed, []);
 });
 
 /** Fails the first time that it runs in a directory. */

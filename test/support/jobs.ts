@@ -7,6 +7,11 @@ export interface Job {
   readonly args: readonly string[];
   /** Jobs of one lane run one after another. */
   readonly lane?: string;
+  /**
+   * Needs nothing but this checkout and time to compute, so it may start before the machine is ready, and leaves the
+   * processors to those jobs that wait for other processes.
+   */
+  readonly yields?: boolean;
   /** Depends on other processes or on the machine, so that a crowded machine can make it fail. */
   readonly retries?: boolean;
 }
@@ -17,6 +22,8 @@ export interface JobOptions {
   readonly together: number;
   /** After this time, a job is killed. */
   readonly timeoutMs: number;
+  /** When the machine has what jobs need. Until then, only those that yield are started. */
+  readonly ready?: Promise<void>;
   say(text: string): void;
 }
 
@@ -46,17 +53,34 @@ async function runAll(jobs: readonly Job[], options: JobOptions): Promise<Ended[
   const waiting = [...jobs];
   const busy = new Set<string>();
   const ended: Ended[] = [];
-  const work = async (): Promise<void> => {
+  let isReady = false;
+  const ready = Promise.resolve(options.ready).then(() => {
+    isReady = true;
+  });
+  // If all workers are busy when it fails, the next one that waits for it says so.
+  ready.catch(() => {});
+  const take = (): Job | undefined => {
+    const next = waiting.findIndex(
+      ({ lane, yields }) => (isReady || yields) && (lane === undefined || !busy.has(lane)),
+    );
+    return next < 0 ? undefined : waiting.splice(next, 1)[0];
+  };
+  const work = async (_: unknown, index: number): Promise<void> => {
+    // The others are free for the longest jobs as soon as the machine is ready.
+    if (index >= options.together / 2) await ready;
     for (;;) {
-      const next = waiting.findIndex(({ lane }) => lane === undefined || !busy.has(lane));
-      const [job] = next < 0 ? [] : waiting.splice(next, 1);
+      let job = take();
+      if (!job) {
+        await ready;
+        job = take();
+      }
       if (!job) return;
       if (job.lane) busy.add(job.lane);
       ended.push(await report(job, options));
       if (job.lane) busy.delete(job.lane);
     }
   };
-  await Promise.all(Array.from({ length: options.together }, work));
+  await Promise.all(Array.from({ length: options.together }).map(work));
   return ended;
 }
 
@@ -102,9 +126,13 @@ interface Outcome {
   readonly text: string;
 }
 
-async function run({ command, args }: Job, { cwd, timeoutMs }: JobOptions): Promise<Outcome> {
+/** A third of the weight that other jobs have. */
+const patient = ["nice", "-n", "5"];
+
+async function run({ command, args, yields }: Job, { cwd, timeoutMs }: JobOptions): Promise<Outcome> {
   const stdio: ["ignore", "pipe", "pipe"] = ["ignore", "pipe", "pipe"];
-  const child = spawn(command, args, { cwd, stdio, timeout: timeoutMs, killSignal: "SIGKILL" });
+  const [program = command, ...rest] = [...(yields ? patient : []), command, ...args];
+  const child = spawn(program, rest, { cwd, stdio, timeout: timeoutMs, killSignal: "SIGKILL" });
   let text = "";
   const add = (more: string): void => {
     text += more;
