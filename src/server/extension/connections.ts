@@ -4,6 +4,7 @@ import { secureTransport } from "#client/transport/http1.ts";
 import type { StreamTransport } from "#client/transport/wire.ts";
 import { limitReads } from "#lib/net/limit-reads.ts";
 import type { UntrustedConnection } from "#lib/net/upgrade.ts";
+import { hostFault } from "./host-fault.ts";
 
 /** Where a call goes. Built from checked parts, never from text. */
 export interface Address {
@@ -141,6 +142,7 @@ export class Connections {
       ...{ host, port, rejectUnauthorized: !this.#trust.isUnchecked },
       ...(this.#ca === undefined ? {} : { ca: this.#ca }),
       ...(serverName === undefined ? {} : { servername: serverName }),
+      checkServerIdentity: (_, certificate) => hostFault(serverName ?? host, certificate),
       ...identity,
     };
   }
