@@ -60,7 +60,7 @@ function traversalCost(root: Value, meter: Meter): number {
       visits += value.length;
       if (visits > maxVisits) return Number.POSITIVE_INFINITY;
       meter.work(visitWork * value.length);
-      for (const item of value) rest.push(item);
+      for (let index = 0; index < value.length; index++) rest.push(value.at(index));
     } else if (value instanceof MapValue) for (const entry of value.entries()) rest.push(entry.key, entry.value);
     else cost += 1;
   }

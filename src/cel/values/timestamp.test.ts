@@ -14,7 +14,18 @@ test("parseTimestamp() counts seconds as Date does, in both forms of a time", ()
   }
 });
 
+for (const digits of ["1", "12", "123456", "999999999", "000000001", "1234567891"]) {
+  test(`parseTimestamp() reads the fraction ${digits}`, () => {
+    const nanos = Number(digits.slice(0, 9).padEnd(9, "0"));
+    assert.deepEqual(parseTimestamp(`1970-01-01T00:00:01.${digits}Z`), new Timestamp(1, nanos));
+    assert.deepEqual(parseTimestamp(`1970-01-01T00:00:01.${digits}+00:00`), new Timestamp(1, nanos));
+  });
+}
+
 for (const text of [
+  "2026-01-01T00:00:00.Z",
+  "2026-01-01T00:00:00.1xZ",
+  "2026-01-01T00:00:000Z",
   "2025-02-29T00:00:00Z",
   "2026-13-01T00:00:00Z",
   "2026-00-01T00:00:00Z",

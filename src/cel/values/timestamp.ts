@@ -17,18 +17,26 @@ export function parseTimestamp(text: string): Timestamp | CelError | undefined {
   return isUsual(text) ? parseUsual(text) : parseAny(text);
 }
 
-/** `2026-11-18T20:00:00Z`, without pattern and parts: loops read the same times again and again. */
+/**
+ * `2026-11-18T20:00:00Z`, also with a fraction, is read without pattern and parts: loops read the same times again and
+ * again.
+ */
 function isUsual(text: string): boolean {
-  if (text.length !== usualForm.length) return false;
-  for (let index = 0; index < usualForm.length; index++) {
-    const [expected, unit] = [usualForm.charCodeAt(index), text.charCodeAt(index)];
+  const { length } = text;
+  if (length < usualForm.length || length > longestUsual || !text.endsWith("Z")) return false;
+  for (let index = 0; index < length - 1; index++) {
+    const expected = index < usualForm.length - 1 ? usualForm.charCodeAt(index) : index === fractionAt - 1 ? dot : zero;
+    const unit = text.charCodeAt(index);
     if (expected === zero ? unit < zero || unit > zero + 9 : unit !== expected) return false;
   }
-  return true;
+  return length !== fractionAt + 1;
 }
 
 const usualForm = "0000-00-00T00:00:00Z";
+const fractionAt = usualForm.length;
+const longestUsual = "0000-00-00T00:00:00.000000000Z".length;
 const zero = 48;
+const dot = 46;
 
 function parseUsual(text: string): Timestamp | CelError | undefined {
   const two = (at: number): number => 10 * text.charCodeAt(at) + text.charCodeAt(at + 1) - 11 * zero;
@@ -36,7 +44,17 @@ function parseUsual(text: string): Timestamp | CelError | undefined {
   const [hour, minute, second] = [two(11), two(14), two(17)];
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
   if (hour > 23 || minute > 59 || second > 59) return undefined;
-  return timestampOf(utcSeconds(year, month, day) + hour * 3600 + minute * 60 + second);
+  return timestampOf(utcSeconds(year, month, day) + hour * 3600 + minute * 60 + second, nanosAt(text));
+}
+
+function nanosAt(text: string): number {
+  let nanos = 0;
+  let unit = 1e9;
+  for (let index = fractionAt; index < text.length - 1; index++) {
+    unit /= 10;
+    nanos += (text.charCodeAt(index) - zero) * unit;
+  }
+  return nanos;
 }
 
 function parseAny(text: string): Timestamp | CelError | undefined {
