@@ -203,9 +203,11 @@ export interface Column<T> {
   /** `now` is in milliseconds, for ages. All cells of a row share the room for long texts. */
   value(object: T, now: number, room?: RowRoom): unknown;
 }
-/** How many more characters a row may have in cells whose text is not limited otherwise. */
+/** What the cells of a row that are not limited otherwise may still take together. */
 export interface RowRoom {
   chars: number;
+  /** Values of the object to look at. */
+  values: number;
 }
 export interface RowCondition {
   readonly type: "Completed";

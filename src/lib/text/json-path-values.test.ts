@@ -52,3 +52,41 @@ test("compileJsonPath() looks at a limited number of values", () => {
 
   assert.deepEqual(found, []);
 });
+
+test("compileJsonPath() compiles paths in time that grows with their length", () => {
+  const filter = `.a[?(a${" ".repeat(4000)}a)]`;
+  const quotes = `.a[${"'\\".repeat(1900)},1]`;
+
+  // Minutes, if each blank were tried as the end of the left side.
+  for (let n = 0; n < 3000; n++) for (const path of [filter, quotes]) compileJsonPath(path);
+  assert.equal(compileJsonPath(quotes), undefined);
+});
+
+test("compileJsonPath() takes parts of a long list without copying it", () => {
+  let reads = 0;
+  const list = new Proxy(
+    Array.from({ length: 10_000 }, (_, index) => index),
+    {
+      get: (target, name) => {
+        reads++;
+        return Reflect.get(target, name) as unknown;
+      },
+    },
+  );
+  const slices = Array.from({ length: 200 }, () => "0:99999:99999").join(",");
+
+  assert.equal(compileJsonPath(`.a[${slices}]`)?.valuesIn({ a: list }).length, 200);
+  assert.deepEqual(compileJsonPath(".a[-2:]")?.valuesIn({ a: list }), [9998, 9999]);
+  assert.deepEqual(compileJsonPath(".a[1:4:2]")?.valuesIn({ a: list }), [1, 3]);
+  assert(reads < 5000, `${reads} reads`);
+});
+
+test("compileJsonPath() lets several paths share what they may look at", () => {
+  const path = compileJsonPath("..missing");
+  const budget = { left: 100 };
+
+  path?.valuesIn({ a: Array.from({ length: 1000 }, () => 1) }, budget);
+
+  assert.equal(budget.left, 0);
+  assert.deepEqual(path?.valuesIn({ missing: 1 }, budget), []);
+});

@@ -2,20 +2,25 @@ import { isObject } from "../data/json-object.ts";
 
 /** A JSONPath such as `.status.conditions[?(@.type=="Ready")].status`, ready to be read from many values. */
 export interface JsonPath {
-  /** The values at the path, in order; none where a step leads nowhere. */
-  valuesIn(value: unknown): readonly unknown[];
+  /** The values at the path, in order; none where a step leads nowhere, and none once nothing more may be looked at. */
+  valuesIn(value: unknown, budget?: Budget): readonly unknown[];
+}
+
+/** How many more values may be looked at. Several paths can share it. */
+export interface Budget {
+  left: number;
 }
 
 /** Longer ones are refused: they would only cost time. */
 const maxChars = 4096;
 /** Values that one step may find, and that a whole path may look at. */
 const maxFound = 200;
-const maxVisited = 500;
+export const maxVisited = 500;
 
 /** Compiles a path without its braces; undefined if it is not one. Reading it takes bounded time, whatever the path. */
 export function compileJsonPath(text: string): JsonPath | undefined {
   const steps = text.length > maxChars ? undefined : parseSteps(text, 0);
-  return steps && { valuesIn: (value) => read(steps, value, { left: maxVisited }) };
+  return steps && { valuesIn: (value, budget = { left: maxVisited }) => read(steps, value, budget) };
 }
 
 type Step =
@@ -80,7 +85,32 @@ function parseBracket(inside: string, depth: number): Step | undefined {
   return steps.every((step) => step !== undefined) ? { type: "union", steps } : undefined;
 }
 
-const splitUnion = (text: string): string[] => text.match(/(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^,])+/gs) ?? [""];
+/** Cuts at commas that are not quoted. A quote without end is a character like any other, and so are all after it. */
+function splitUnion(text: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? "";
+    if (char === "'" || char === '"') {
+      const end = endOfQuote(text, at);
+      if (end < 0) return [text];
+      at = end;
+    } else if (char === ",") {
+      if (at > start) parts.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  if (start < text.length) parts.push(text.slice(start));
+  return parts.length > 0 ? parts : [""];
+}
+
+function endOfQuote(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; at++) {
+    if (text[at] === "\\") at++;
+    else if (text[at] === text[from]) return at;
+  }
+  return -1;
+}
 
 function parseIndex(text: string): Step | undefined {
   if (text === "*") return { type: "all" };
@@ -95,11 +125,20 @@ function parseIndex(text: string): Step | undefined {
 
 function parseFilter(text: string, depth: number): Step | undefined {
   if (depth >= maxNesting) return undefined;
-  const [, left = "", operator = "", right = ""] = /^([^!<>=]+?)\s*(==|!=|<=|>=|<|>)\s*(.+)$/s.exec(text.trim()) ?? [];
+  const { left, operator, right } = splitComparison(text.trim());
   const first = parseOperand(operator ? left : text, depth);
   const second = operator ? parseOperand(right, depth) : undefined;
   if (!first || (operator && !second)) return undefined;
   return { type: "filter", left: first, operator, right: second };
+}
+
+/** The operator is the first one; without any, there is only a left side. */
+function splitComparison(text: string): { left: string; operator: string; right: string } {
+  const at = text.search(/[!<>=]/);
+  const operator = /^(?:==|!=|<=|>=|<|>)/.exec(text.slice(Math.max(at, 0)))?.[0] ?? "";
+  const right = text.slice(at + operator.length);
+  if (at < 1 || operator === "" || right === "") return { left: text, operator: "", right: "" };
+  return { left: text.slice(0, at), operator, right };
 }
 
 function parseOperand(text: string, depth: number): Operand | undefined {
@@ -110,11 +149,6 @@ function parseOperand(text: string, depth: number): Operand | undefined {
   if (trimmed === "true" || trimmed === "false") return { value: trimmed === "true" };
   const path = parseSteps(trimmed, depth + 1);
   return path && { path };
-}
-
-/** How many more values may be looked at. */
-interface Budget {
-  left: number;
 }
 
 function read(steps: readonly Step[], value: unknown, budget: Budget): readonly unknown[] {
@@ -139,19 +173,25 @@ function take(step: Step, value: unknown, out: unknown[], budget: Budget): void 
       if (isObject(value) && Object.hasOwn(value, step.name)) out.push(value[step.name]);
       return;
     case "all":
-      for (const inner of membersOf(value)) if (out.length < maxFound) out.push(inner);
+      for (const inner of membersOf(value)) {
+        if (out.length >= maxFound) return;
+        out.push(inner);
+      }
       return;
     case "below":
       out.push(value);
-      for (const inner of membersOf(value)) take(step, inner, out, budget);
+      for (const inner of membersOf(value)) {
+        if (out.length >= maxFound || budget.left <= 0) return;
+        take(step, inner, out, budget);
+      }
       return;
     case "union":
       for (const one of step.steps) take(one, value, out, budget);
       return;
     case "filter":
       for (const inner of Array.isArray(value) ? value : []) {
-        budget.left--;
-        if (out.length < maxFound && budget.left > 0 && holds(step, inner, budget)) out.push(inner);
+        if (out.length >= maxFound || --budget.left <= 0) return;
+        if (holds(step, inner, budget)) out.push(inner);
       }
       return;
     default:
@@ -165,9 +205,13 @@ function takeItems(step: Extract<Step, { type: "index" | "slice" }>, list: reado
     if (item !== undefined) out.push(item);
     return;
   }
-  const items = list.slice(step.from ?? 0, step.to ?? list.length);
-  for (let at = 0; at < items.length && out.length < maxFound; at += step.by) out.push(items[at]);
+  const end = placeIn(list, step.to ?? list.length);
+  for (let at = placeIn(list, step.from ?? 0); at < end && out.length < maxFound; at += step.by) out.push(list[at]);
 }
+
+/** Counted from the end if it is negative, and always within the list. A list may be long, so it is not copied. */
+const placeIn = (list: readonly unknown[], at: number): number =>
+  at < 0 ? Math.max(list.length + at, 0) : Math.min(at, list.length);
 
 function holds({ left, operator, right }: Extract<Step, { type: "filter" }>, item: unknown, budget: Budget): boolean {
   const resolved = (operand: Operand): unknown =>
@@ -185,5 +229,8 @@ function holds({ left, operator, right }: Extract<Step, { type: "filter" }>, ite
   return operator === "<=" ? a <= b : a >= b;
 }
 
-const membersOf = (value: unknown): readonly unknown[] =>
-  typeof value === "object" && value !== null ? Object.values(value) : [];
+/** Few members of many are looked at, so they are not listed first. */
+function* membersOf(value: unknown): Generator<unknown> {
+  if (typeof value !== "object" || value === null) return;
+  for (const name in value) if (Object.hasOwn(value, name)) yield (value as Readonly<Record<string, unknown>>)[name];
+}

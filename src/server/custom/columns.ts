@@ -2,7 +2,7 @@ import { type CustomResourceColumn } from "#api/apiextensions/definition-fields.
 import { age } from "#api/meta/age.ts";
 import { ageColumn } from "#api/meta/columns.ts";
 import { type ApiObject, type Column, type RowRoom } from "#api/resource.ts";
-import { compileJsonPath, type JsonPath } from "#lib/text/json-path-values.ts";
+import { compileJsonPath, type JsonPath, maxVisited } from "#lib/text/json-path-values.ts";
 
 /** More columns than anybody reads, but few enough to be computed for every row. */
 const maxColumns = 100;
@@ -23,9 +23,12 @@ function columnOf({ name, type, format, description, priority, jsonPath }: Custo
     description: description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
     ...(format ? { format } : {}),
     ...(priority ? { priority } : {}),
-    value(object, now, room = { chars: maxCellChars }) {
+    value(object, now, room = { chars: maxCellChars, values: maxVisited }) {
       path ??= compileJsonPath(jsonPath) ?? { valuesIn: () => [] };
-      const [value] = path.valuesIn(object);
+      const budget = { left: Math.min(maxVisited, room.values) };
+      room.values -= budget.left;
+      const [value] = path.valuesIn(object, budget);
+      room.values += Math.max(budget.left, 0);
       return value === undefined || value === null ? undefined : cellOf(type, value, { now, room });
     },
   };

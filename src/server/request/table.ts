@@ -80,12 +80,12 @@ function columnsOf(resource: Resource): readonly Column<ApiObject>[] {
 }
 
 /** Many columns may each show the whole object: without a limit, a table would be a hundred times as large as its objects. */
-const maxRowChars = 32 * 1024;
+const rowRoom = { chars: 32 * 1024, values: 4000 };
 
 function cellsOf(columns: readonly Column<ApiObject>[], object: ApiObject, now: number): unknown[] {
   if (isUnreadable(object))
     return columns.map((column) => (column.name === "Name" ? object.metadata.name : unknownCell(column)));
-  const room = { chars: maxRowChars };
+  const room = { ...rowRoom };
   return columns.map((column) => column.value(object, now, room) ?? null);
 }
 
