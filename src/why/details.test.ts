@@ -192,6 +192,22 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
     advice: /kubectl get configmaps -n old.*orlop why configmaps\/NAME -n old/,
   },
   {
+    name: "what keeps a definition",
+    facts: {
+      about: "object",
+      nowMs,
+      resource: { ...ConfigMap, kind: "CustomResourceDefinition" } as Resource,
+      object: build(ConfigMap, {
+        metadata: {
+          ...{ name: "crates.a.b", deletionTimestamp: ago(9) },
+          finalizers: ["customresourcecleanup.apiextensions.k8s.io"],
+        },
+      }),
+    },
+    says: /crates\.a\.b cannot be removed because 1 finalizer holds it/,
+    advice: /`kubectl get crates\.a\.b -A`.*`orlop why crates\.a\.b\/OBJECT -n NAMESPACE`/,
+  },
+  {
     name: "who deleted it",
     facts: { ...absent, resource: Pod as Resource, removal: { atMs: nowMs - 3000, user: "ann" } },
     says: /There is no Pod x in namespace default any more: ann deleted it 3s ago\.$/,

@@ -84,7 +84,9 @@ const isSilent = ({ heartbeatMs, nowMs }: PodFacts): boolean =>
 /** An object that nothing but its finalizers keeps. */
 export function heldBy(name: string, { metadata }: ApiObject, asked: string): Explanation {
   const { finalizers = [] } = metadata;
-  const known = finalizers.map((finalizer) => own(knownHolders, finalizer));
+  const known = finalizers.map((finalizer) =>
+    own(knownHolders, finalizer)?.replaceAll(/\bNAME\b/g, () => metadata.name ?? ""),
+  );
   return {
     hop: undefined,
     state: "Terminating",
@@ -99,7 +101,7 @@ export function heldBy(name: string, { metadata }: ApiObject, asked: string): Ex
   };
 }
 
-/** Finalizers of Kubernetes itself, which are not to be removed by hand, and what they wait for. */
+/** Finalizers of Kubernetes itself, which are not to be removed by hand, and what they wait for. NAME is the object's. */
 const knownHolders: Readonly<Record<string, string>> = {
   [claimProtectionFinalizer]: "A claim stays until no pod uses it. Ask again in a moment.",
   [volumeProtectionFinalizer]:
@@ -108,7 +110,7 @@ const knownHolders: Readonly<Record<string, string>> = {
     "A range stays for some seconds, and until no service has an address that only it offers: `kubectl get ipaddress`.",
   foregroundDeletion: "It stays until the objects that it owns are gone: find one of them, and why it stays.",
   "customresourcecleanup.apiextensions.k8s.io":
-    "A definition stays until its objects are gone: an object with a finalizer keeps it.",
+    "A definition stays until its objects are gone, and an object with a finalizer keeps it. See which are left: `kubectl get NAME -A`. See what keeps one: `orlop why NAME/OBJECT -n NAMESPACE`.",
 };
 
 /** Any other object that is being deleted. */
