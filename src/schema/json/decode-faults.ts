@@ -5,6 +5,8 @@ import { findUnknown } from "./decode-structural.ts";
 
 /** As many as upstream lists. */
 const maxUnknown = 100;
+/** A path may have as many long keys as an object has levels, and each unknown field below them repeats it. */
+const maxPathChars = 16 * 1024;
 
 /** The current place: with indexes for unknown fields, and without them for faults, as Go reports both. */
 interface Place {
@@ -70,7 +72,7 @@ function visitObject(schema: ObjectSchema<unknown>, raw: unknown, place: Place, 
     if (field) {
       const goPath = join(place.goPath, key);
       visit(field.schema, value, { path, goPath, struct: goName(schema.name), depth: place.depth }, unknown);
-    } else if (unknown.length < maxUnknown) unknown.push(path);
+    } else add(unknown, path);
   }
 }
 
@@ -79,12 +81,17 @@ function visitCustom(schema: ObjectSchema<unknown>, raw: unknown, place: Place, 
   const root = { ...schema.options.structural, "x-kubernetes-embedded-resource": true };
   findUnknown(root, raw, place.path, {
     unknown(path) {
-      if (unknown.length < maxUnknown) unknown.push(path);
+      add(unknown, path);
     },
     metadata(value, path) {
       if (metadata) visit(metadata, value, { ...place, path, goPath: path, struct: "" }, unknown);
     },
   });
+}
+
+function add(unknown: string[], path: string): void {
+  if (unknown.length >= maxUnknown) return;
+  unknown.push(path.length > maxPathChars ? `${path.slice(0, maxPathChars)}…` : path);
 }
 
 function visitScalar(read: () => unknown, place: Place): void {
