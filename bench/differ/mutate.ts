@@ -1,3 +1,4 @@
+import { cloneJson } from "#lib/text/json.ts";
 import { type Field, type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
 import { plainScalars } from "#testing/lists/plain-scalars.ts";
 import { type Tree } from "./samples/sample.ts";
@@ -22,7 +23,7 @@ export const nameOf = ({ steps, value }: Change): string =>
 
 /** The sample with the change. */
 export function changed(sample: Tree, { steps, value }: Change): Tree {
-  const object = structuredClone(sample);
+  const object = cloneJson(sample);
   put(object, steps, value);
   return object;
 }
@@ -70,7 +71,7 @@ function* changesOfAbsent(at: Schema, steps: Steps, missing: number): Generator<
   yield { steps, value: wrap(base) };
   for (const [name, field] of Object.entries(inner.fields)) {
     for (const { steps: below, value } of changesOfField(field, base[name], [name], missing + 1)) {
-      const object = structuredClone(base);
+      const object = cloneJson(base);
       put(object, below, value);
       yield { steps, value: wrap(object) };
     }

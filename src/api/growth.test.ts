@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { cloneJson } from "#lib/text/json.ts";
 import { decode } from "#schema/json/decode.ts";
 import { strategicMerge } from "#schema/merge.ts";
 import { everyKind } from "#testing/every-kind.ts";
@@ -53,7 +54,7 @@ const steps: Readonly<Record<string, (resource: Resource, next: () => ApiObject)
 function readsOf(step: string, resource: Resource, sent: object): ReadCounts {
   const reads = new ReadCounts();
   const next = (): ApiObject => {
-    const { value } = decode<ApiObject>(resource.schema, structuredClone(sent), { defaults: true });
+    const { value } = decode<ApiObject>(resource.schema, cloneJson(sent), { defaults: true });
     return reads.watch(value);
   };
   steps[step]?.(resource, next);
