@@ -30,6 +30,17 @@ for (const { what, items, slices } of cases) {
   });
 }
 
+test("inSlices() makes smaller slices of items that take longer", async () => {
+  const items = listOf(100, 1000);
+
+  const made = await inSlices(items, namesOf, { mostItems: 16 });
+
+  assert.deepEqual(
+    made.map(({ length }) => length),
+    [16, 16, 16, 16, 16, 16, 4],
+  );
+});
+
 test("inSlices() makes one long list at a time, and checks for room when its turn comes", async () => {
   const items = listOf(1000, 1000);
   const order: string[] = [];

@@ -25,6 +25,8 @@ export interface TurnOptions {
 export interface SliceOptions extends TurnOptions {
   /** This list already has its turn. */
   readonly hasTurn?: boolean;
+  /** Default: as many as usually take a few milliseconds. */
+  readonly mostItems?: number | undefined;
 }
 
 /** Does the work of a long list when its turn comes and the caller has room for the answer. */
@@ -58,29 +60,30 @@ export async function inSlices<R>(
   make: (slice: readonly Encoded[]) => R,
   options: SliceOptions = {},
 ): Promise<R[]> {
-  if (sliceEnd(items, 0) === items.length) return [make(items)];
-  const all = () => makeAll(items, make, options.pass ?? nextTurn);
+  const { mostItems = sliceItems, pass = nextTurn } = options;
+  if (sliceEnd(items, 0, mostItems) === items.length) return [make(items)];
+  const all = () => makeAll(items, make, { mostItems, pass });
   return options.hasTurn ? await all() : await inTurn(all, options);
 }
 
 async function makeAll<R>(
   items: readonly Encoded[],
   make: (slice: readonly Encoded[]) => R,
-  pass: () => Promise<void>,
+  { mostItems, pass }: { readonly mostItems: number; readonly pass: () => Promise<void> },
 ): Promise<R[]> {
   const made: R[] = [];
   for (let at = 0; at < items.length; ) {
     if (at > 0) await pass();
-    const end = sliceEnd(items, at);
+    const end = sliceEnd(items, at, mostItems);
     made.push(make(items.slice(at, end)));
     at = end;
   }
   return made;
 }
 
-function sliceEnd(items: readonly Encoded[], from: number): number {
+function sliceEnd(items: readonly Encoded[], from: number, mostItems: number): number {
   let end = from;
-  for (let bytes = 0; end < items.length && end - from < sliceItems && bytes < sliceBytes; end++) {
+  for (let bytes = 0; end < items.length && end - from < mostItems && bytes < sliceBytes; end++) {
     bytes += items[end]?.storedBytes ?? 0;
   }
   return end;

@@ -112,6 +112,9 @@ function renderObject({ status, resource, encoded }: ObjectAnswer, options: Rend
 
 type ListAnswer = Extract<Answer, { type: "list" }>;
 
+/** Columns of custom kinds may search the whole object, which takes up to about a millisecond. */
+const sliceOfCustomRows = 16;
+
 function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<Wire> {
   const { resource, items, list } = answer;
   const { encoding, as, asVersion: apiVersion } = options.negotiated;
@@ -122,7 +125,8 @@ function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<
     const rows = { include: options.include, now: options.now(), apiVersion };
     const head = renderTable(resource, [], { metadata, ...rows });
     const make = (slice: readonly Encoded[]) => tableRows(resource, slice.map(objectOf), rows);
-    return longList(items, { head: { ...head, rows: undefined }, member: "rows", make }, options);
+    const mostItems = resource.isJsonOnly ? sliceOfCustomRows : undefined;
+    return longList(items, { head: { ...head, rows: undefined }, member: "rows", make }, { ...options, mostItems });
   }
   if (encoding === "protobuf") return listMessage(answer, options);
   if (as) {
@@ -164,7 +168,7 @@ interface LongList {
 async function longList(
   items: readonly Encoded[],
   { head, member, make }: LongList,
-  options: RenderOptions,
+  options: RenderOptions & Pick<SliceOptions, "mostItems">,
 ): Promise<Wire> {
   const slices = await inSlices(items, (slice) => Buffer.from(JSON.stringify(make(slice)).slice(1, -1)), options);
   const chunks: Uint8Array[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"${member}":[`)];
