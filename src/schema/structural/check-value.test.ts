@@ -232,6 +232,21 @@ test("checkValue() finds a value in an enum without comparing all of them", () =
   assert(reads <= 3 * large.length, `${reads} reads`);
 });
 
+test("checkValue() writes no value to look for it in an enum once there is no time left", () => {
+  let schema: JsonSchema = { type: "object", allOf: Array.from({ length: 200 }, () => ({ enum: [{}] })) };
+  for (let level = 0; level < 30; level++) schema = { type: "object", allOf: [schema], enum: [{}] };
+  let reads = 0;
+  const value = {
+    get a() {
+      reads++;
+      return "a".repeat(1_000_000);
+    },
+  };
+
+  assert.deepEqual(linesOf(schema, value), tooSlow);
+  assert(reads < 20, `${reads} reads`);
+});
+
 test("checkValue() looks at no more required fields than it reports", () => {
   let reads = 0;
   const required = new Proxy(

@@ -119,7 +119,7 @@ class Check {
 
   #enum(schema: JsonSchema, value: unknown, path: FieldPath): void {
     const { allowed } = compiledOf(schema);
-    if (!allowed || allowed.plain.has(value)) return;
+    if (!allowed || allowed.plain.has(value) || !this.#mayWork(0)) return;
     const isPlain = typeof value !== "object" || value === null;
     const text = isPlain ? "" : sortedJson(value);
     if (!this.#mayWork(text.length / charsPerUnit) || (!isPlain && allowed.texts.has(text))) return;
