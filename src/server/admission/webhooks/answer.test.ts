@@ -71,6 +71,16 @@ for (const { text, response, why } of undecodable) {
   });
 }
 
+test("readAnswer() reads a patch in lines, as encoders for mail write it", () => {
+  const inLines = patch.replaceAll(/.{8}/g, "$&\r\n");
+  const response = { uid: "1", allowed: true, patch: inLines, patchType: "JSONPatch" };
+  const review = { kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", response };
+
+  const answer = readAnswer(Buffer.from(JSON.stringify(review)), { uid: "1", version: "v1", mutates: true });
+
+  assert.deepEqual(answer.patch, JSON.parse(Buffer.from(patch, "base64").toString()));
+});
+
 test("readAnswer() misses the response of a review that says nothing", () => {
   for (const text of ["null", "{}", `{"response":null}`]) {
     const reading = () => readAnswer(Buffer.from(text), { uid: "1", version: "v1", mutates: true });

@@ -1,7 +1,8 @@
 import { type Details, type Reason, StatusError } from "#api/status.ts";
 import { isObject } from "#lib/data/json-object.ts";
-import { DecodeError } from "#schema/json/decode-error.ts";
+import { DecodeError, jsonKind } from "#schema/json/decode-error.ts";
 import { parseJson } from "#schema/json/json.ts";
+import { readScalar } from "#schema/scalars.ts";
 import type { ReviewVersion } from "./review.ts";
 
 /** What a webhook decided. */
@@ -58,7 +59,7 @@ function parseReview(bytes: Uint8Array): Json {
       for (const name of ["apiVersion", "kind"] as const) textIn(value[name], `.${name}`, "string", notReview);
       return value;
     }
-    throw new DecodeError(`json: cannot unmarshal ${jsonTypeOf(value)} into Go value of type ${reviewHead}`);
+    throw new DecodeError(`json: cannot unmarshal ${jsonKind(value)} into Go value of type ${reviewHead}`);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw new AnswerError(error.message, notReview);
@@ -113,11 +114,11 @@ function patchOf({ bytes, patchType }: Patch, { version, mutates }: Expected): U
 }
 
 function base64(text: string): Uint8Array {
-  const sound = /^[A-Za-z0-9+/]*={0,2}/.exec(text)?.[0] ?? "";
-  if (sound.length === text.length && text.length % 4 === 0) return Buffer.from(text, "base64");
-  // Where the decoder stopped: at the character, or at the group of four that is not complete.
-  const at = sound.length < text.length ? sound.length : text.length - (text.length % 4);
-  throw new AnswerError(`illegal base64 data at input byte ${at}`, notDecoded);
+  try {
+    return Buffer.from(String(readScalar.bytes(text)), "base64");
+  } catch (error) {
+    throw error instanceof DecodeError ? new AnswerError(error.message, notDecoded) : error;
+  }
 }
 
 function operationsOf(patch: Uint8Array | undefined): readonly unknown[] {
@@ -180,9 +181,4 @@ function textMap(value: unknown, name: string): Record<string, string> {
 
 /** A value of another type than the review has there, in the words of upstream's decoder. */
 const mistyped = (value: unknown, field: string, goType: string, what = notDecoded): AnswerError =>
-  new AnswerError(`json: cannot unmarshal ${jsonTypeOf(value)} into Go struct field ${field} of type ${goType}`, what);
-
-function jsonTypeOf(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value;
-}
+  new AnswerError(`json: cannot unmarshal ${jsonKind(value)} into Go struct field ${field} of type ${goType}`, what);
