@@ -141,6 +141,50 @@ test("webhooks see deletions, scales, bindings and other versions as upstream se
   assert.deepEqual([deployment.spec.replicas, spec.replicas], [1, 7]);
 });
 
+test("a webhook for a status sees the whole object, and neither it nor the client changes more than the status", async () => {
+  const seen: Review[] = [];
+  await using webhooks = await startWebhooks(({ request }) => {
+    seen.push(request.object);
+    return patchOf(
+      { op: "replace", path: "/spec/containers/0/image", value: "other" },
+      { op: "add", path: "/status/message", value: "patched" },
+    );
+  });
+  await using cluster = await start();
+  const { client } = cluster;
+  await client.create(ServiceAccount, { metadata: { namespace: "default", name: "default" } });
+  const spec = { containers: [{ name: "c", image: "i" }] };
+  const pod = await client.create(Pod, { metadata: { namespace: "default", name: "web" }, spec });
+  const hook = hookAt(webhooks.url("status"), {
+    rules: [{ operations: ["UPDATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/status"] }],
+  });
+  await client.create(MutatingWebhookConfiguration, mutating("a", hook));
+
+  const { metadata } = pod;
+  const sent = { metadata, spec: { containers: [{ name: "x", image: "y" }] }, status: { phase: "Failed" } };
+  const { managedFields: _, ...bare } = metadata;
+  await client.updateStatus(Pod, { metadata: bare, spec: { containers: [] }, status: { phase: "Running" } });
+  await send(cluster, "PUT", "/api/v1/namespaces/default/pods/web/status", {
+    ...sent,
+    metadata: { ...metadata, resourceVersion: undefined },
+  });
+
+  for (const object of seen) assert.deepEqual(object.spec, pod.spec);
+  assert.deepEqual(
+    seen.map(({ status }) => status.phase),
+    ["Running", "Failed"],
+  );
+  const now = await client.get(Pod, pod);
+  assert.deepEqual(now.spec, pod.spec);
+  assert.deepEqual([now.status.phase, now.status.message], ["Failed", "patched"]);
+  assert.equal(now.metadata.generation, pod.metadata.generation);
+  const managers = now.metadata.managedFields ?? [];
+  assert.deepEqual(
+    managers.filter(({ subresource }) => subresource === undefined),
+    pod.metadata.managedFields,
+  );
+});
+
 test("a webhook that refuses everything does not keep its configuration from being changed and deleted", async () => {
   await using webhooks = await startWebhooks(() => ({ allowed: false }));
   await using cluster = await start();
