@@ -20,7 +20,8 @@ export const preparedState = (key: string): PreparedState | undefined => prepare
 /** Keeps the state for later clusters. Like theirs, the history of this one begins here. */
 export async function keepPrepared(key: string, store: Store, random: SeededRandom): Promise<void> {
   const { entries, revision } = await store.list("/registry/");
+  const state: PreparedState = { store: { entries, revision }, random: random.save() };
   await store.compact(revision);
   if (prepared.size >= maxPrepared) prepared.clear();
-  prepared.set(key, { store: { entries, revision }, random: random.save() });
+  prepared.set(key, state);
 }
