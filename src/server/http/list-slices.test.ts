@@ -41,6 +41,16 @@ test("inSlices() makes smaller slices of items that take longer", async () => {
   );
 });
 
+test("inSlices() lets a short list in small slices pass the long ones", async () => {
+  const order: string[] = [];
+  const long = inSlices(listOf(5000, 1000), () => order.push("long"));
+  const short = inSlices(listOf(40, 1000), () => order.push("short"), { mostItems: 16 });
+
+  await Promise.all([long, short]);
+
+  assert(order.lastIndexOf("short") < order.lastIndexOf("long"), order.join());
+});
+
 test("inSlices() makes one long list at a time, and checks for room when its turn comes", async () => {
   const items = listOf(1000, 1000);
   const order: string[] = [];

@@ -63,7 +63,9 @@ export async function inSlices<R>(
   const { mostItems = sliceItems, pass = nextTurn } = options;
   if (sliceEnd(items, 0, mostItems) === items.length) return [make(items)];
   const all = () => makeAll(items, make, { mostItems, pass });
-  return options.hasTurn ? await all() : await inTurn(all, options);
+  // A short list in small slices keeps no more memory than another short list, so it need not wait for long ones.
+  const isShort = sliceEnd(items, 0, sliceItems) === items.length;
+  return options.hasTurn || isShort ? await all() : await inTurn(all, options);
 }
 
 async function makeAll<R>(
