@@ -1,6 +1,6 @@
 import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { badRequest } from "#api/status.ts";
-import { extraValues, headersStartingWith } from "#server/request/header-values.ts";
+import { extraValues, hasHeaderStartingWith, headersStartingWith } from "#server/request/header-values.ts";
 
 /** The user that a request wants to be, exactly as its headers say. */
 export interface WantedUser extends UserInfo {
@@ -13,7 +13,7 @@ const extraPrefix = "impersonate-extra-";
 
 /** undefined if the request does not impersonate. */
 export function readWanted(request: Pick<ApiRequest, "headers" | "rawHeaders">): WantedUser | undefined {
-  if (!isUsed(request)) return undefined;
+  if (!hasHeaderStartingWith(request, prefix)) return undefined;
   const sent = headersStartingWith(request, prefix);
   const [name = ""] = sent.get("impersonate-user") ?? [];
   const [uid = ""] = sent.get("impersonate-uid") ?? [];
@@ -24,12 +24,6 @@ export function readWanted(request: Pick<ApiRequest, "headers" | "rawHeaders">):
   if (name) return wanted;
   if (!uid && groups.length === 0 && extras.size === 0) return undefined;
   throw badRequest(`requested ${inGo(wanted)} without impersonating a user name`);
-}
-
-/** Most requests have no such header. */
-function isUsed({ headers }: Pick<ApiRequest, "headers">): boolean {
-  for (const header in headers) if (header.startsWith(prefix)) return true;
-  return false;
 }
 
 /** Upstream shows the user as Go writes it. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { extraValues, headersStartingWith, headerValues } from "./header-values.ts";
+import { extraValues, hasHeaderStartingWith, headersStartingWith, headerValues } from "./header-values.ts";
 
 const request = {
   headers: { "x-group": "a, b,c", "x-extra-team": "one", "x-extra-%74eam": "two" },
@@ -24,6 +24,19 @@ test("headersStartingWith() has the values of every header of that beginning", (
     ],
   );
   assert.deepEqual([...headersStartingWith({ headers: request.headers }, "x-g")], [["x-group", ["a, b,c"]]]);
+});
+
+test("hasHeaderStartingWith() finds a header whatever its case, and wherever it stands", () => {
+  for (const name of ["impersonate-user", "Impersonate-Uid", "IMPERSONATE-EXTRA-team"]) {
+    const sent = { headers: { [name.toLowerCase()]: "jane" }, rawHeaders: [":path", "/", name, "jane"] };
+    assert(hasHeaderStartingWith(sent, "impersonate-"), name);
+    assert(hasHeaderStartingWith({ headers: sent.headers }, "impersonate-"), name);
+  }
+  for (const name of ["imperson", "x-impersonate-user", "if-match", ")mpersonate-user", ""]) {
+    const sent = { headers: { [name]: "impersonate-" }, rawHeaders: [name, "impersonate-user"] };
+    assert(!hasHeaderStartingWith(sent, "impersonate-"), name);
+    assert(!hasHeaderStartingWith({ headers: sent.headers }, "impersonate-"), name);
+  }
 });
 
 test("extraValues() joins names that mean the same key", () => {

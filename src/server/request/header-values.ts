@@ -39,6 +39,20 @@ export function headersStartingWith({ headers, rawHeaders }: Headers, prefix: st
   return found;
 }
 
+/** Quick, because every request is asked. Names of objects such as `headers` are slower to go through than a list. */
+export function hasHeaderStartingWith({ headers, rawHeaders }: Headers, prefix: string): boolean {
+  if (!rawHeaders) return Object.keys(headers).some((name) => name.startsWith(prefix));
+  const first = prefix.charCodeAt(0);
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? "";
+    if ((name.charCodeAt(0) | caseBit) === first && name.toLowerCase().startsWith(prefix)) return true;
+  }
+  return false;
+}
+
+/** Set in lower-case letters only. */
+const caseBit = 0x20;
+
 /** Names are case-insensitive over HTTP/1.1. */
 const isName = (sent: string | undefined, name: string): boolean =>
   sent?.length === name.length && sent.toLowerCase() === name;
