@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { nextTurn } from "#lib/async/turns.ts";
 import { heldBufferBytes } from "#testing/held-buffers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { History, type Row } from "./history.ts";
+import { History, historyLimitsOf, type Row } from "./history.ts";
 import { openMemoryStore } from "./memory.ts";
 import { bytes, collect, commit, put } from "./store.suite.ts";
 import { CompactedError } from "./store.ts";
@@ -25,6 +25,16 @@ function rowOf(n: number, key: string, value: string | undefined): Row {
 const large = { largeBytes: 50 * (640 + 2 + 5), largeAgeMs: 10_000 };
 
 suite("History", () => {
+  for (const { machine, kept } of [
+    { machine: 1 << 30, kept: 96 << 20 },
+    { machine: 8 * 2 ** 30, kept: (8 * 2 ** 30) / 50 },
+    { machine: 256 * 2 ** 30, kept: 256 << 20 },
+  ]) {
+    test(`keeps ${Math.round(kept / 2 ** 20)} MiB on a machine with ${machine / 2 ** 30} GiB`, () => {
+      assert.equal(historyLimitsOf(machine).maxBytes, kept);
+    });
+  }
+
   const cases = [
     { limit: "count", limits: { ...generous, maxEvents: 10 }, forgotten: 90 },
     { limit: "size", limits: { ...generous, maxBytes: 10 * (640 + 2 + 5) }, forgotten: 90 },

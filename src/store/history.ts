@@ -1,3 +1,4 @@
+import { totalmem } from "node:os";
 import { compareKeys, SortedMap } from "#lib/data/sorted-map.ts";
 import {
   type ChangesPage,
@@ -35,16 +36,18 @@ export interface HistoryLimits {
   readonly largeAgeMs?: number;
 }
 /**
- * Enough for a watcher that reads nothing for half a minute while 2000 objects of 1 KB change every second. A minute
- * after such a rush its memory is free again.
+ * On a machine with 12 GiB or more, enough for a watcher that reads nothing for half a minute while 6,000 objects of 500
+ * bytes change every second. A minute after such a rush its memory is free again.
  */
-const defaultHistoryLimits: HistoryLimits = {
-  maxEvents: 100_000,
-  maxBytes: 96 << 20,
-  maxAgeMs: 5 * 60_000,
-  largeBytes: 32 << 20,
-  largeAgeMs: 30_000,
-};
+export function historyLimitsOf(machineBytes: number): HistoryLimits {
+  return {
+    maxEvents: 250_000,
+    maxBytes: Math.min(Math.max(96 << 20, machineBytes / 50), 256 << 20),
+    maxAgeMs: 5 * 60_000,
+    largeBytes: 32 << 20,
+    largeAgeMs: 40_000,
+  };
+}
 
 /** The revision of an empty store. Not 0, because that means "absent" or "any" elsewhere. */
 const firstRevision = 1;
@@ -73,7 +76,7 @@ export class History {
   readonly #dropped: (row: number) => void;
 
   /** `dropped` is called with every row that can no longer be read. */
-  constructor(limits: HistoryLimits = defaultHistoryLimits, dropped: (row: number) => void = () => {}) {
+  constructor(limits: HistoryLimits = historyLimitsOf(totalmem()), dropped: (row: number) => void = () => {}) {
     this.#limits = limits;
     this.#dropped = dropped;
   }
