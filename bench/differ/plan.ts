@@ -20,10 +20,17 @@ export function planAll({ seed, perKind, label }: { seed: number; perKind: numbe
     ...make("o").map(planForms),
     ...make("m").map(planMetadata),
     ...make("f").map((target) => planFields(target, { random, count: perKind })),
-    ...make("v")
-      .filter(({ isStored }) => isStored)
-      .map((target) => planVerbs(target, `${label}v`)),
+    ...planAllVerbs(namespace),
   ];
+}
+
+/** Each has a label of its own, because two versions of a kind are the same objects, and a collection is deleted by label. */
+function planAllVerbs(namespace: string): Script[] {
+  return allSamples.flatMap((sample, index) => {
+    const label = `${namespace}v${index}`;
+    const target = targetOf(sample, { namespace, label });
+    return target.isStored ? [planVerbs(target, label)] : [];
+  });
 }
 
 /** The service account, which controllers would make, is what pods need. */

@@ -179,10 +179,10 @@ suite("a kubelet with real containers", { timeout: 300_000 }, () => {
 
     const pod = await node.podWhen("rights", ({ status }) => status.phase === "Failed");
 
+    assert.equal(statusOf(pod)?.state.terminated?.exitCode, 1, JSON.stringify(pod.status));
     const [user, groups, part, port, refused] = (await logsOf("rights")).trim().split("\n");
     assert.deepEqual([user, groups, part, port], ["1000", "2000 3000", "mine", "77"]);
     assert.match(refused ?? "", /Read-only file system/);
-    assert.equal(statusOf(pod)?.state.terminated?.exitCode, 1);
     await node.removePod("rights");
   });
 
