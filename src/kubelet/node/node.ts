@@ -1,5 +1,6 @@
-import { Node, type NodeStatus, type Taint } from "#api/core/node.ts";
+import { Node, NodeStatus, type Taint } from "#api/core/node.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
+import { semanticEqual } from "#api/meta/equal.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
 import { hostnameLabel, managedAttachAnnotation } from "#api/well-known.ts";
 import type { Client } from "#client/client.ts";
@@ -69,7 +70,7 @@ export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void
     node = await insist(limits, "could not report the node's status", async () => {
       const status = await observe(deps, node.status, signal);
       const now = deps.clock.now();
-      const isSame = equal(withoutHeartbeat(status), withoutHeartbeat(node.status));
+      const isSame = semanticEqual(NodeStatus, withoutHeartbeat(status), withoutHeartbeat(node.status));
       if (isSame && now - reportedAt < deps.reportMs) return node;
       reportedAt = now;
       return await report(deps, node, status, signal);
