@@ -774,3 +774,30 @@ test("many nodes in one process run their pods", async () => {
   await cluster[Symbol.asyncDispose]();
   assert.equal(pods.filter(isReady).length, 200);
 });
+
+test("volumes with a token are written again when the token must be renewed, and not before", async () => {
+  let asked = 0;
+  let isDue = false;
+  const tokens = {
+    async get() {
+      asked++;
+      isDue = false;
+      return "token";
+    },
+    due: () => (isDue ? [...uids] : []),
+    forgetPod() {},
+  };
+  const uids = new Set<string>();
+  await using node = await startSimulatedNode({}, { tokens });
+  const sources = [{ serviceAccountToken: { path: "token", expirationSeconds: 600 } }];
+  const pod = await node.create("web", { ...web, volumes: [{ name: "token", projected: { sources } }] });
+  uids.add(pod.metadata.uid);
+  await node.cluster.settle();
+
+  const first = asked;
+  await node.cluster.clock.advance(600_000);
+  assert.equal(asked, first);
+  isDue = true;
+  await node.cluster.clock.advance(60_000);
+  assert(asked > first);
+});

@@ -42,7 +42,7 @@ import { createSimulatedHost } from "./simulated-host.ts";
 import { Mirrors } from "./static/mirrors.ts";
 import { mirrorOf } from "./static/static-pods.ts";
 import { volumeSources } from "./volume-sources.ts";
-import { type PodTokens, ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
+import { type PodTokens, renewTokens, ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
 
 /** Runs the pods that are bound to one node. */
 export class Kubelet {
@@ -144,6 +144,7 @@ export class Kubelet {
         (stop) => runSchedulableEvents({ nodeName, informers, events }, stop),
         (stop) => runLease({ ...this.#leaseDeps(), nodeUid: () => nodeUid ?? this.#seenNode()?.metadata.uid }, stop),
         (stop) => this.#followRuntime(deps, stop),
+        (stop) => renewTokens({ clock, tokens: this.#tokens, outdated: (uid) => this.#pods.tokensOutdated(uid) }, stop),
         ...(runsPods ? [(stop: AbortSignal) => this.#runPods(deps, mirrors, stop)] : []),
         ...(mirrors ? [(stop: AbortSignal) => mirrors.run(stop)] : []),
         ...(staticPods ? [(stop: AbortSignal) => staticPods.run(stop)] : []),

@@ -182,6 +182,11 @@ export class NodePods {
     for (const uid of uids) this.#workers.get(uid)?.referencesChanged();
   }
 
+  /** A token of this pod must be renewed. */
+  tokensOutdated(uid: string): void {
+    this.#workers.get(uid)?.tokensOutdated();
+  }
+
   /** Assigns a new container to this pod, so that its events reach the pod's worker. */
   claimContainer(id: string, podUid: string): void {
     this.#owners.set(id, podUid);

@@ -144,6 +144,13 @@ export class PodWorker {
     this.wake();
   }
 
+  /** A token in its volumes must be renewed. */
+  tokensOutdated(): void {
+    if (!this.#facts.mounted) return;
+    this.#facts.volumesOutdated();
+    this.wake();
+  }
+
   /** Ends the pod with phase Failed. The first verdict wins, and a pod that has ended keeps its phase. */
   evict(eviction: Eviction): void {
     if (this.#verdict || isFinished(this.#pod) || hasStopped(this.#life)) return;

@@ -3,7 +3,7 @@ import { VolumeError } from "#kubelet/volumes/volumes.ts";
 import { podEvent } from "../pod-deps.ts";
 import type { EffectContext } from "./effect-context.ts";
 
-/** How often to check whether tokens must be renewed, and whether drivers have to do something for their volumes. */
+/** How often to check whether drivers have to do something for their volumes. */
 const checkMs = 60_000;
 
 /** The steps for the volumes of one pod. */
@@ -40,8 +40,7 @@ export class VolumeEffects {
 
   #nextRefresh({ spec }: Pod): number | undefined {
     const mayChange = (spec.volumes ?? []).some(
-      ({ projected, csi, persistentVolumeClaim, ephemeral }) =>
-        csi || persistentVolumeClaim || ephemeral || projected?.sources?.some((source) => source.serviceAccountToken),
+      ({ csi, persistentVolumeClaim, ephemeral }) => csi || persistentVolumeClaim || ephemeral,
     );
     return mayChange ? this.#context.deps.clock.now() + checkMs : undefined;
   }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Pod } from "#api/core/pod.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { ServiceAccountTokens } from "./service-account-tokens.ts";
+import { renewTokens, ServiceAccountTokens } from "./service-account-tokens.ts";
 
 const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: { serviceAccountName: "sa" } } as unknown as Pod;
 const projection = { path: "token", audience: "x", expirationSeconds: 1000 };
@@ -47,4 +47,23 @@ test("a token that cannot be renewed is used while it is valid", async () => {
   assert.equal(await tokens.get(pod, projection), "t1");
   await clock.advance(100_000);
   await assert.rejects(tokens.get(pod, projection), /away/);
+});
+
+test("renewTokens() names a pod every minute for as long as one of its tokens must be renewed", async () => {
+  const { clock, tokens } = setUp();
+  const stop = new AbortController();
+  const outdated: string[] = [];
+  const ended = renewTokens({ clock, tokens, outdated: (uid) => outdated.push(uid) }, stop.signal).catch(() => {});
+  await tokens.get(pod, projection);
+
+  await clock.advance(790_000);
+  assert.deepEqual(outdated, []);
+  await clock.advance(120_000);
+  assert.deepEqual(outdated, ["u", "u"]);
+  await tokens.get(pod, projection);
+  await clock.advance(120_000);
+  assert.equal(outdated.length, 2);
+
+  stop.abort();
+  await ended;
 });

@@ -23,7 +23,23 @@ export interface TokenDeps {
 /** Tokens for the service accounts of pods. */
 export interface PodTokens {
   get(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
+  /** The uids of the pods that have a token which must be renewed. */
+  due(): readonly string[];
   forgetPod(uid: string): void;
+}
+
+/** A look at all tokens of the node is cheap. One timer for each pod would not be, and would be late after a suspend. */
+const checkMs = 60_000;
+
+/** Has the tokens of pods renewed in time, until the signal. */
+export async function renewTokens(
+  { clock, tokens, outdated }: { readonly clock: Clock; readonly tokens: PodTokens; outdated(uid: string): void },
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(checkMs, signal);
+    for (const uid of tokens.due()) outdated(uid);
+  }
 }
 
 /** Tokens for pods. Each is requested once, and again when a fifth of its life, or a day, is left. */
@@ -55,6 +71,12 @@ export class ServiceAccountTokens implements PodTokens {
       if (held && this.#clock.now() < held.expiresAt) return held.token;
       throw error;
     }
+  }
+
+  due(): readonly string[] {
+    const now = this.#clock.now();
+    const isDue = ({ refreshAt }: HeldToken) => refreshAt <= now;
+    return Array.from(this.#held).flatMap(([uid, ofPod]) => (ofPod.values().some(isDue) ? [uid] : []));
   }
 
   forgetPod(uid: string): void {
@@ -98,5 +120,6 @@ export const simulatedTokens = (has: (account: { namespace: string; name: string
     if (!has({ namespace, name })) throw notFound(ServiceAccount, name);
     return "simulated";
   },
+  due: () => [],
   forgetPod() {},
 });
