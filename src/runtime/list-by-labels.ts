@@ -10,6 +10,10 @@ const labelKeys = ({ metadata: { namespace = "", labels = {} } }: ApiObject): st
 
 const equalities: ReadonlySet<string> = new Set(["=", "==", "in"]);
 
+/** Whether one value of the label satisfies the requirement, and no other. */
+export const demandsValue = ({ operator, values }: Requirement): boolean =>
+  equalities.has(operator) && values.length === 1;
+
 /** More labels of a selector would seldom leave fewer objects. */
 const maxTried = 4;
 
@@ -22,7 +26,7 @@ export function listByLabels<T extends ApiObject>(
   namespace: string,
   requirements: readonly Requirement[],
 ): readonly T[] {
-  const demanded = requirements.filter(({ operator, values }) => equalities.has(operator) && values.length === 1);
+  const demanded = requirements.filter(demandsValue);
   if (demanded.length === 0) return informer.list(namespace);
   informer.addIndex(indexName, labelKeys);
   let fewest: readonly T[] | undefined;

@@ -4,7 +4,7 @@ import { labelMatcher } from "#api/meta/selector-matchers.ts";
 import { Slice } from "#lib/async/turns.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Informer } from "#runtime/informer.ts";
-import { listByLabels } from "#runtime/list-by-labels.ts";
+import { demandsValue, listByLabels } from "#runtime/list-by-labels.ts";
 
 export interface SelectedPods {
   /** As text. */
@@ -28,11 +28,21 @@ interface Ref {
 }
 type Matches = (pod: Pod) => boolean;
 
+/** What the autoscalers of a namespace selected the last time. */
+interface Selectors {
+  readonly byName: Map<string, { readonly matches: Matches; readonly label: string }>;
+  /**
+   * The names by one label that the selected pods must have, such as `app=web`, or by "" if there is no such label. Each
+   * autoscaler asks for the others of its pods, so a look at all of them would take a square of their number.
+   */
+  readonly byLabel: Map<string, Set<string>>;
+}
+
 /** The pods of each autoscaler. Two autoscalers for the same pods would fight, so neither gets them. */
 export class AutoscaledPods {
   readonly #pods: Informer<Pod>;
-  /** By namespace and name: what each autoscaler selected the last time. */
-  readonly #selectors = new Map<string, Map<string, Matches>>();
+  /** By namespace. */
+  readonly #selectors = new Map<string, Selectors>();
 
   constructor(pods: Informer<Pod>) {
     this.#pods = pods;
@@ -52,7 +62,7 @@ export class AutoscaledPods {
     }
     const matcher = labelMatcher(requirements);
     const matches: Matches = ({ metadata }) => matcher(metadata.labels ?? {});
-    this.#remember(ref, matches);
+    this.#remember(ref, matches, demandedLabel(requirements));
     const { namespace } = ref;
     const pods = listByLabels(this.#pods, namespace, requirements).filter(matches);
     const others = await this.#others(ref, pods);
@@ -63,26 +73,52 @@ export class AutoscaledPods {
   }
 
   forget({ namespace, name }: Ref): void {
-    const ofNamespace = this.#selectors.get(namespace);
-    ofNamespace?.delete(name);
-    if (ofNamespace?.size === 0) this.#selectors.delete(namespace);
+    const { byName, byLabel } = this.#selectors.get(namespace) ?? {};
+    const label = byName?.get(name)?.label ?? "";
+    byName?.delete(name);
+    byLabel?.get(label)?.delete(name);
+    if (byLabel?.get(label)?.size === 0) byLabel.delete(label);
+    if (byName?.size === 0) this.#selectors.delete(namespace);
   }
 
-  #remember({ namespace, name }: Ref, matches: Matches): void {
-    const ofNamespace = this.#selectors.get(namespace) ?? new Map<string, Matches>();
-    this.#selectors.set(namespace, ofNamespace.set(name, matches));
+  #remember(ref: Ref, matches: Matches, label: string): void {
+    const { namespace, name } = ref;
+    if (this.#selectors.get(namespace)?.byName.get(name)?.label !== label) this.forget(ref);
+    const ofNamespace = this.#selectors.get(namespace) ?? { byName: new Map(), byLabel: new Map() };
+    this.#selectors.set(namespace, ofNamespace);
+    ofNamespace.byName.set(name, { matches, label });
+    const names = ofNamespace.byLabel.get(label) ?? new Set();
+    ofNamespace.byLabel.set(label, names.add(name));
   }
 
   /** The other autoscalers of one of the pods. There may be many of both. */
   async #others({ namespace, name }: Ref, pods: readonly Pod[]): Promise<string[]> {
     const found: string[] = [];
     const slice = new Slice();
-    for (const [other, matches] of [...(this.#selectors.get(namespace) ?? [])]) {
+    const { byName, byLabel } = this.#selectors.get(namespace) ?? {};
+    const candidates = new Set(byLabel?.get(""));
+    for (const pod of pods) {
       if (slice.isOver) await slice.rest();
-      if (other !== name && pods.some(matches)) found.push(other);
+      for (const label of labelsOf(pod)) for (const other of byLabel?.get(label) ?? []) candidates.add(other);
+    }
+    for (const other of candidates) {
+      if (slice.isOver) await slice.rest();
+      const matches = byName?.get(other)?.matches;
+      if (other !== name && matches && pods.some(matches)) found.push(other);
     }
     return found.slice(0, maxNamed);
   }
+}
+
+const labelsOf = ({ metadata: { labels = {} } }: Pod): string[] =>
+  Object.entries(labels).map(([key, value]) => labelText(key, value));
+
+/** A key cannot contain an equals sign. */
+const labelText = (key: string, value: string): string => `${key}=${value}`;
+
+function demandedLabel(requirements: readonly Requirement[]): string {
+  const demanded = requirements.find(demandsValue);
+  return demanded ? labelText(demanded.key, demanded.values[0] ?? "") : "";
 }
 
 /** More would not make the message clearer. */
