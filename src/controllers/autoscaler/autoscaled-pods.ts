@@ -28,9 +28,15 @@ interface Ref {
 }
 type Matches = (pod: Pod) => boolean;
 
+interface Selector {
+  readonly text: string;
+  readonly requirements: readonly Requirement[];
+  readonly matches: Matches;
+}
+
 /** What the autoscalers of a namespace selected the last time. */
 interface Selectors {
-  readonly byName: Map<string, { readonly matches: Matches; readonly label: string }>;
+  readonly byName: Map<string, Selector>;
   /**
    * The names by one label that the selected pods must have, such as `app=web`, or by "" if there is no such label. Each
    * autoscaler asks for the others of its pods, so a look at all of them would take a square of their number.
@@ -53,18 +59,15 @@ export class AutoscaledPods {
       const message = "the HPA target's scale is missing a selector";
       return { fault: { reason: "InvalidSelector", message, event: "SelectorRequired", text: "selector is required" } };
     }
-    let requirements: readonly Requirement[];
+    let known: Selector;
     try {
-      requirements = parseLabelSelector(selector);
+      known = this.#read(ref, selector);
     } catch (error) {
       const text = `couldn't convert selector into a corresponding internal selector object: ${messageOf(error)}`;
       return { fault: { reason: "InvalidSelector", message: text, event: "InvalidSelector", text } };
     }
-    const matcher = labelMatcher(requirements);
-    const matches: Matches = ({ metadata }) => matcher(metadata.labels ?? {});
-    this.#remember(ref, matches, demandedLabel(requirements));
     const { namespace } = ref;
-    const pods = listByLabels(this.#pods, namespace, requirements).filter(matches);
+    const pods = listByLabels(this.#pods, namespace, known.requirements).filter(known.matches);
     const others = await this.#others(ref, pods);
     if (others.length === 0) return { selector, pods };
     const names = [ref.name, ...others].sort().map((name) => `{${name} ${namespace}}`);
@@ -74,21 +77,31 @@ export class AutoscaledPods {
 
   forget({ namespace, name }: Ref): void {
     const { byName, byLabel } = this.#selectors.get(namespace) ?? {};
-    const label = byName?.get(name)?.label ?? "";
+    const known = byName?.get(name);
+    if (!known) return;
+    const label = demandedLabel(known);
     byName?.delete(name);
     byLabel?.get(label)?.delete(name);
     if (byLabel?.get(label)?.size === 0) byLabel.delete(label);
     if (byName?.size === 0) this.#selectors.delete(namespace);
   }
 
-  #remember(ref: Ref, matches: Matches, label: string): void {
+  /** It is the same text every time, for as long as nobody changes the target. */
+  #read(ref: Ref, text: string): Selector {
     const { namespace, name } = ref;
-    if (this.#selectors.get(namespace)?.byName.get(name)?.label !== label) this.forget(ref);
+    const known = this.#selectors.get(namespace)?.byName.get(name);
+    if (known?.text === text) return known;
+    const requirements = parseLabelSelector(text);
+    const matcher = labelMatcher(requirements);
+    const selector = { text, requirements, matches: ({ metadata }: Pod) => matcher(metadata.labels ?? {}) };
+    this.forget(ref);
     const ofNamespace = this.#selectors.get(namespace) ?? { byName: new Map(), byLabel: new Map() };
     this.#selectors.set(namespace, ofNamespace);
-    ofNamespace.byName.set(name, { matches, label });
+    ofNamespace.byName.set(name, selector);
+    const label = demandedLabel(selector);
     const names = ofNamespace.byLabel.get(label) ?? new Set();
     ofNamespace.byLabel.set(label, names.add(name));
+    return selector;
   }
 
   /** The other autoscalers of one of the pods. There may be many of both. */
@@ -116,7 +129,7 @@ const labelsOf = ({ metadata: { labels = {} } }: Pod): string[] =>
 /** A key cannot contain an equals sign. */
 const labelText = (key: string, value: string): string => `${key}=${value}`;
 
-function demandedLabel(requirements: readonly Requirement[]): string {
+function demandedLabel({ requirements }: Selector): string {
   const demanded = requirements.find(demandsValue);
   return demanded ? labelText(demanded.key, demanded.values[0] ?? "") : "";
 }

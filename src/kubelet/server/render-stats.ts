@@ -103,15 +103,15 @@ interface Sample {
 /** The body of `/metrics/resource`, which autoscalers and `kubectl top` read. */
 export function renderResourceMetrics(stats: NodeStats): string {
   const node = stats.usage ? [{ labels: "", usage: stats.usage }] : [];
-  const pods = stats.pods.flatMap(({ name, namespace, usage }) =>
-    usage ? [{ labels: labelsText({ namespace, pod: name }), usage }] : [],
-  );
-  const containers = stats.pods.flatMap((pod) =>
-    pod.containers.map(({ name, usage, startedMs }) => {
-      const labels = labelsText({ container: name, namespace: pod.namespace, pod: pod.name });
-      return { labels, usage, startedMs };
-    }),
-  );
+  const pods: { labels: string; usage: Usage }[] = [];
+  const containers: { labels: string; usage: Usage; startedMs: number }[] = [];
+  for (const pod of stats.pods) {
+    const place = `namespace="${escapeLabel(pod.namespace)}",pod="${escapeLabel(pod.name)}"`;
+    if (pod.usage) pods.push({ labels: `{${place}}`, usage: pod.usage });
+    for (const { name, usage, startedMs } of pod.containers) {
+      containers.push({ labels: `{container="${escapeLabel(name)}",${place}}`, usage, startedMs });
+    }
+  }
   const cpu = ({ labels, usage }: { labels: Sample["labels"]; usage: Usage }): Sample => {
     return { labels, value: usage.cpuNanoSeconds / 1e9, atMs: usage.atMs };
   };
@@ -142,12 +142,9 @@ const help: Readonly<Record<string, string>> = {
   resource_scrape_error: "1 if the metrics could not be collected.",
 };
 
-const labelsText = (labels: Readonly<Record<string, string>>): string =>
-  `{${Object.entries(labels)
-    .map(([key, text]) => `${key}="${escapeLabel(text)}"`)
-    .join(",")}}`;
-
 function family(name: string, type: string, samples: readonly Sample[]): string {
-  const lines = samples.map(({ labels, value, atMs }) => `${name}${labels} ${value}${atMs ? ` ${atMs}` : ""}\n`);
-  return samples.length === 0 ? "" : `# HELP ${name} ${help[name]}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+  if (samples.length === 0) return "";
+  let text = `# HELP ${name} ${help[name]}\n# TYPE ${name} ${type}\n`;
+  for (const { labels, value, atMs } of samples) text += `${name}${labels} ${value}${atMs ? ` ${atMs}` : ""}\n`;
+  return text;
 }

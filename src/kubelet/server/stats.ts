@@ -105,14 +105,21 @@ const containerUsage = (stats: ContainerStats, startedMs: number): ContainerUsag
 });
 
 function sumOf(usages: readonly Usage[]): Usage {
-  const sum = (read: (usage: Usage) => number): number => usages.reduce((total, usage) => total + read(usage), 0);
-  return {
-    atMs: Math.max(...usages.map(({ atMs }) => atMs)),
-    cpuNanoSeconds: sum((usage) => usage.cpuNanoSeconds),
-    memoryUsageBytes: sum((usage) => usage.memoryUsageBytes),
-    memoryWorkingSetBytes: sum((usage) => usage.memoryWorkingSetBytes),
-    memoryRssBytes: sum((usage) => usage.memoryRssBytes),
+  const sum = {
+    atMs: Number.NEGATIVE_INFINITY,
+    cpuNanoSeconds: 0,
+    memoryUsageBytes: 0,
+    memoryWorkingSetBytes: 0,
+    memoryRssBytes: 0,
   };
+  for (const usage of usages) {
+    sum.atMs = Math.max(sum.atMs, usage.atMs);
+    sum.cpuNanoSeconds += usage.cpuNanoSeconds;
+    sum.memoryUsageBytes += usage.memoryUsageBytes;
+    sum.memoryWorkingSetBytes += usage.memoryWorkingSetBytes;
+    sum.memoryRssBytes += usage.memoryRssBytes;
+  }
+  return sum;
 }
 
 async function imageFilesystemOf({ runtime, clock }: StatsDeps, signal?: AbortSignal): Promise<Filesystem | undefined> {

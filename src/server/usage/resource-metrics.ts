@@ -106,11 +106,10 @@ class ReportReader {
     const nameEnd = brace < 0 ? line.indexOf(" ") : brace;
     const family = families.get(line.slice(0, nameEnd));
     if (!family || labelsEnd < brace) return;
-    const [value = Number.NaN, atMs = 0] = line
-      .slice(labelsEnd < 0 ? nameEnd : labelsEnd + 1)
-      .trim()
-      .split(" ")
-      .map(Number);
+    const numbers = line.slice(labelsEnd < 0 ? nameEnd : labelsEnd + 1).trim();
+    const gap = numbers.indexOf(" ");
+    const value = Number(gap < 0 ? numbers || Number.NaN : numbers.slice(0, gap));
+    const atMs = gap < 0 ? 0 : Number(numbers.slice(gap + 1));
     const amount = value * family.factor;
     if (!(amount >= 0 && amount <= maxAmount && atMs >= 0 && atMs <= lastMs)) return;
     const labels = brace < 0 ? "" : line.slice(brace + 1, labelsEnd);
