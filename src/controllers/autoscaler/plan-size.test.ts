@@ -181,3 +181,16 @@ test("the history of an autoscaler does not grow without end", () => {
   assert.equal(history.recommendations.length, 3600 / 15 + 1);
   assert.equal(history.ups.length + history.downs.length, 1800 / 15);
 });
+
+test("equal recommendations in a row are one, and the newest counts", () => {
+  let history: Parameters<typeof withChange>[0] = { recommendations: [], ups: [], downs: [] };
+  for (const [run, replicas] of [4, 4, 2, 2, 4, 4].entries()) {
+    history = withRecommendation(history, replicas, run * 15_000);
+  }
+
+  assert.deepEqual(history.recommendations, [
+    { replicas: 4, atMs: 15_000 },
+    { replicas: 2, atMs: 45_000 },
+    { replicas: 4, atMs: 75_000 },
+  ]);
+});

@@ -30,14 +30,16 @@ export const firstHistory = (replicas: number, nowMs: number): ScalingHistory =>
   downs: [],
 });
 
-/** No window is longer than what is kept, and there is one run every 15 seconds, so this is bounded. */
-export const withRecommendation = (history: ScalingHistory, replicas: number, nowMs: number): ScalingHistory => ({
-  ...history,
-  recommendations: [
-    ...history.recommendations.filter(({ atMs }) => atMs >= nowMs - maxWindowMs),
-    { replicas, atMs: nowMs },
-  ],
-});
+/**
+ * No window is longer than what is kept, and there is one run every 15 seconds, so this is bounded. Windows end now, so
+ * whichever has a recommendation also has the later ones: of equal ones in a row, the last is enough.
+ */
+export function withRecommendation(history: ScalingHistory, replicas: number, nowMs: number): ScalingHistory {
+  const recommendations = history.recommendations.filter(({ atMs }) => atMs >= nowMs - maxWindowMs);
+  if (recommendations.at(-1)?.replicas === replicas) recommendations.pop();
+  recommendations.push({ replicas, atMs: nowMs });
+  return { ...history, recommendations };
+}
 
 export function withChange(
   history: ScalingHistory,

@@ -1,4 +1,5 @@
 import { readFile, statfs } from "node:fs/promises";
+import type { PodStatus } from "#api/core/pod/pod-status.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { labels } from "#kubelet/config/runtime-labels.ts";
 import { type Cgroups, podCgroup, qosClasses } from "#kubelet/resources/cgroups.ts";
@@ -82,12 +83,18 @@ async function podUsage(
   };
 }
 
-function startTimes({ status }: Pod): Map<string, number> {
+/** By the name of the container. A status does not change in place, and an idle pod keeps its own for days. */
+function startTimes({ status }: Pod): ReadonlyMap<string, number> {
+  const known = knownStarts.get(status);
+  if (known) return known;
   const all = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses];
-  return new Map(
+  const starts = new Map(
     all.flatMap((list) => list ?? []).map((one) => [one.name, Date.parse(one.state?.running?.startedAt ?? "") || 0]),
   );
+  knownStarts.set(status, starts);
+  return starts;
 }
+const knownStarts = new WeakMap<PodStatus, ReadonlyMap<string, number>>();
 
 const containerUsage = (stats: ContainerStats, startedMs: number): ContainerUsage => ({
   name: stats.labels[labels.containerName] ?? stats.name,

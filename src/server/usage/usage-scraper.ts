@@ -162,8 +162,12 @@ export class UsageScraper implements AsyncDisposable {
     return (namespace, name) => {
       const pod = this.#deps.pods.get({ namespace, name });
       if (pod?.spec.nodeName !== node) return undefined;
+      const names = new Set<string>();
       const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
-      return new Set([...containers, ...initContainers, ...ephemeralContainers].map((container) => container.name));
+      for (const container of containers) names.add(container.name);
+      for (const container of initContainers) names.add(container.name);
+      for (const container of ephemeralContainers) names.add(container.name);
+      return names;
     };
   }
 }
