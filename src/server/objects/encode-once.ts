@@ -49,11 +49,11 @@ export function toStoredText(
   object: ApiObject & { readonly spec?: unknown },
   specText = JSON.stringify(object.spec) as string | undefined,
 ): StoredText {
-  const metadata = `${metadataText(object.metadata).slice(1)}}`;
-  if (specText === undefined) return { text: `${metadata}${membersText(object, inHead)}}`, spec: undefined };
+  const metadata = metadataText(object.metadata);
+  if (specText === undefined) return { text: `${metadata}}${membersText(object, inHead)}}`, spec: undefined };
   const fromSpec = `${specText}${membersText(object, inHeadOrSpec)}}`;
   const spec = { fromEnd: fromSpec.length, length: specText.length };
-  return { text: `${metadata},"spec":${fromSpec}`, spec };
+  return { text: `${metadata}},"spec":${fromSpec}`, spec };
 }
 
 /**
@@ -64,37 +64,57 @@ function membersText(object: object, skipped: ReadonlySet<string>): string {
   let text = "";
   for (const name of Object.keys(object)) {
     const value = (object as Readonly<Record<string, unknown>>)[name];
-    if (value !== undefined && !skipped.has(name)) text += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    if (value !== undefined && !skipped.has(name)) text += `,${nameText(name)}${JSON.stringify(value)}`;
   }
   return text;
 }
 
-/** The same for metadata, in which the managed fields are the longest part. */
+/** The same for metadata without the braces, in which the managed fields are the longest part. */
 function metadataText(metadata: ApiObject["metadata"]): string {
+  const { managedFields } = metadata;
   let text = "";
   for (const name of Object.keys(metadata)) {
     const value = (metadata as Readonly<Record<string, unknown>>)[name];
     if (value === undefined) continue;
-    text += `,${JSON.stringify(name)}:${value === metadata.managedFields ? managedFieldsText(metadata.managedFields) : JSON.stringify(value)}`;
+    const ofValue = value === managedFields ? managedFieldsText(managedFields) : JSON.stringify(value);
+    text += `${text === "" ? "" : ","}${nameText(name)}${ofValue}`;
   }
   return text;
 }
+
+/** The name of a member and its colon. The few names that all objects have are quoted once. */
+function nameText(name: string): string {
+  const known = names.get(name);
+  if (known !== undefined) return known;
+  const text = `${JSON.stringify(name)}:`;
+  if (name.length <= maxNameChars && names.size < maxNames) names.set(name, text);
+  return text;
+}
+const names = new Map<string, string>();
+const maxNames = 256;
+const maxNameChars = 64;
 
 /**
  * The managed fields as JSON. Objects that own the same fields share the set (set-path.ts), and every version
  * of an object has it again, so the texts of the last sets are kept.
  */
-const managedFieldsText = (entries: readonly ManagedFieldsEntry[]): string => `[${entries.map(entryText).join(",")}]`;
+function managedFieldsText(entries: readonly ManagedFieldsEntry[]): string {
+  let text = "";
+  for (const entry of entries) text += `${text === "" ? "" : ","}${entryText(entry)}`;
+  return `[${text}]`;
+}
 
 function entryText(entry: ManagedFieldsEntry): string {
   const { fieldsV1 } = entry;
   if (typeof fieldsV1 !== "object" || fieldsV1 === null) return JSON.stringify(entry);
   let text = "";
-  for (const [name, value] of Object.entries(entry)) {
+  for (const name of Object.keys(entry)) {
+    const value = (entry as unknown as Readonly<Record<string, unknown>>)[name];
     if (value === undefined) continue;
-    text += `,${JSON.stringify(name)}:${value === fieldsV1 ? setText(fieldsV1) : JSON.stringify(value)}`;
+    const ofValue = value === fieldsV1 ? setText(fieldsV1) : JSON.stringify(value);
+    text += `${text === "" ? "" : ","}${nameText(name)}${ofValue}`;
   }
-  return `{${text.slice(1)}}`;
+  return `{${text}}`;
 }
 
 function setText(set: object): string {
