@@ -40,12 +40,12 @@ export interface RawBody {
 }
 
 /** The object in the request's body, in any encoding, decoded and defaulted. */
-export async function readObject<T extends ApiObject>(
+export function readObject<T extends ApiObject>(
   context: Context,
   resource: Resource<T>,
   { fieldValidation }: Pick<ReadOptions, "fieldValidation">,
 ): Promise<T> {
-  return (await readAs(context, resource as unknown as Expected, { fieldValidation, defaults: true })) as T;
+  return readAs(context, resource as unknown as Expected, { fieldValidation, defaults: true }) as Promise<T>;
 }
 
 export async function readAs(context: Context, expected: Expected, options: ReadOptions): Promise<unknown> {

@@ -25,7 +25,7 @@ import {
   textOf,
   toStoredText,
 } from "./encode-once.ts";
-import { checkSpec, isTooLong, keyOf, nameOf, statusOf, storedForm } from "./store-terms.ts";
+import { checkSpec, isTooLong, keyOf, nameOf, storedForm, throwStatus } from "./store-terms.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 
 export interface ObjectsDeps {
@@ -193,24 +193,25 @@ export class Objects implements AsyncDisposable {
    * Takes ownership of the objects: the caller must not change them afterwards, unless this fails. Like all writes, it
    * throws BesideRefused if something beside the object stands in the way.
    */
-  async create<T extends ApiObject>(
+  create<T extends ApiObject>(
     resource: Resource<T>,
     object: T,
     { beside, specText }: NewParts = {},
   ): Promise<EncodedObject<T>> {
-    const result = await this.#put({ resource, object, expected: 0, specText }, beside);
-    if (!result) throw alreadyExists(resource, object.metadata.name ?? "");
-    return result;
+    return this.#put({ resource, object, expected: 0, specText }, beside).then((result) => {
+      if (!result) throw alreadyExists(resource, object.metadata.name ?? "");
+      return result;
+    });
   }
 
   /** Returns undefined if another writer was faster and `expected` no longer holds. */
-  async replace<T extends ApiObject>(
+  replace<T extends ApiObject>(
     resource: Resource<T>,
     object: T,
     expected: number,
     { beside, specText }: NewParts = {},
   ): Promise<EncodedObject<T> | undefined> {
-    return await this.#put({ resource, object, expected, specText }, beside);
+    return this.#put({ resource, object, expected, specText }, beside);
   }
 
   /** Whether the object must be written even if it did not change, because its stored form is out of date. */
@@ -334,8 +335,11 @@ export class Objects implements AsyncDisposable {
   }
 
   /** Commits the changes with what is beside them. Only a refusal of the changes themselves is returned. */
-  async #commitWith(changes: readonly Change[], beside: Beside | undefined): Promise<Committed | Refused> {
-    if (!beside) return await this.#commit(changes);
+  #commitWith(changes: readonly Change[], beside: Beside | undefined): Promise<Committed | Refused> {
+    return beside ? this.#commitBeside(changes, beside) : this.#commit(changes);
+  }
+
+  async #commitBeside(changes: readonly Change[], beside: Beside): Promise<Committed | Refused> {
     const forms = await Promise.all(beside.create.map((typed) => this.#storedForm(typed)));
     const drafts = beside.create.map((typed, at) =>
       this.#draft(typed, { stored: forms[at] ?? typed.object, expected: 0, trace: undefined }),
@@ -377,12 +381,8 @@ export class Objects implements AsyncDisposable {
     trace.write?.committed(revision);
   }
 
-  async #commit(changes: readonly Change[]): Promise<Committed | Refused> {
-    try {
-      return await this.#deps.store.commit(changes);
-    } catch (error) {
-      throw statusOf(error);
-    }
+  #commit(changes: readonly Change[]): Promise<Committed | Refused> {
+    return this.#deps.store.commit(changes).catch(throwStatus);
   }
 
   #takeWritten(

@@ -20,6 +20,10 @@ export function statusOf(error: unknown): unknown {
   return error;
 }
 
+export const throwStatus = (error: unknown): never => {
+  throw statusOf(error);
+};
+
 /** A character takes at most three bytes, so most texts need not be measured. */
 export const isTooLong = (text: string): boolean =>
   text.length * 3 > maxBodyBytes && Buffer.byteLength(text) > maxBodyBytes;

@@ -1,5 +1,6 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { forbidden, StatusError } from "#api/status.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
@@ -11,7 +12,7 @@ import { placeInNamespace } from "./steps/identity.ts";
 import { recordManagedFields } from "./steps/managed-fields.ts";
 import { stampNew } from "./steps/metadata.ts";
 import { dropDuplicateOwners } from "./steps/owners.ts";
-import { pauseIfLong } from "./steps/pause.ts";
+import { isLong } from "./steps/pause.ts";
 import { lookAtNew, prepareNew, validateNew, warnOfNew } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
@@ -32,8 +33,10 @@ export async function createObject(deps: WriteDeps, write: Write, object: ApiObj
   const prefix = generateName(object, deps.random);
   stampNew(write.resource, object, deps.clock.now());
   dropDuplicateOwners(write, object);
-  await recordManagedFields(deps, write, { object, old: undefined });
-  await pauseIfLong(write);
+  // Here and below, only steps that have to wait make the rest wait: each wait takes time and memory.
+  const recording = recordManagedFields(deps, write, { object, old: undefined });
+  if (recording) await recording;
+  if (isLong(write)) await nextTurn();
   const create = () => admitAndCommit(deps, write, object);
   return await (prefix ? retryName(object, { prefix, random: deps.random }, create) : create());
 }
@@ -41,17 +44,20 @@ export async function createObject(deps: WriteDeps, write: Write, object: ApiObj
 async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject): Promise<EncodedObject> {
   const version = { object, old: undefined };
   const request = admissionRequest(write, "CREATE", version);
-  await mutate(deps, write, request);
+  const mutating = mutate(deps, write, request);
+  if (mutating) await mutating;
   // The selector of a job has it.
   object.metadata.uid ??= deps.objects.newUid();
   prepareNew(write, object, deps.clock.now());
   const looked = lookAtNew(write, object);
-  await validateNew(write, object, looked);
-  await pauseIfLong(write);
+  const validating = validateNew(write, object, looked);
+  if (validating) await validating;
+  if (isLong(write)) await nextTurn();
   warnOfNew(write, object, looked);
   return await orUndo(request, async () => {
-    await admit(deps, write, request);
-    return await withHooks(deps, { write, version }, (beside) =>
+    const admitting = admit(deps, write, request);
+    if (admitting) await admitting;
+    return withHooks(deps, { write, version }, (beside) =>
       commitNew(deps, write, { object, beside, specText: looked?.spec }),
     );
   });

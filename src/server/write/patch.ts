@@ -1,5 +1,6 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { invalid, isStatus } from "#api/status.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { forbiddenValue, invalidValue, root } from "#schema/field-error.ts";
 import { decodeRaw, type Expected, type RawBody, type ReadOptions } from "#server/input/body.ts";
 import { refuseManyValues } from "#server/input/many-values.ts";
@@ -8,7 +9,7 @@ import { applyType, mergeInto, type PatchType, patchBody, patchTypeOf } from "#s
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { applyEndpoint } from "./apply.ts";
-import { isLong, pauseIfLong } from "./steps/pause.ts";
+import { isLong } from "./steps/pause.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
@@ -28,21 +29,22 @@ function refuseForce({ query }: Context): void {
   throw optionsFault("PatchOptions", [forbiddenValue(root.child("force"), "may not be specified for non-apply patch")]);
 }
 
-async function patched(
+function patched(
   write: Write,
   { type, patch, current: encoded }: { type: PatchType; patch: unknown; current: EncodedObject },
-): Promise<ApiObject> {
+): ApiObject | Promise<ApiObject> {
   const { context, resource, subresource, options } = write;
   const isStatus = subresource === "status";
   const current = isStatus ? withOwnMetadata(encoded.object) : encoded.object;
   const raw: RawBody = { value: mergeInto(resource, { type, patch, current }), text: undefined };
-  if (isLong(write, encoded)) refuseManyValues(raw.value);
-  await pauseIfLong(write, encoded);
   const expected = resource as unknown as Expected;
   // A change of the status keeps everything else, so that need not be decoded again.
   const settled = isStatus ? current : undefined;
   const reading = { fieldValidation: options.fieldValidation, defaults: true, settled };
-  return decodePatched(context, expected, raw, reading) as ApiObject;
+  const read = () => decodePatched(context, expected, raw, reading) as ApiObject;
+  if (!isLong(write, encoded)) return read();
+  refuseManyValues(raw.value);
+  return nextTurn().then(read);
 }
 
 /** What is decoded may be changed, by the defaults of its kind first, and the metadata of the current object is shared. */

@@ -1,6 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { keepAllButStatus } from "#api/rules.ts";
 import { isNotFound, staleObject } from "#api/status.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
@@ -12,7 +13,7 @@ import { checkName, matchIdentity, uidConflict } from "./steps/identity.ts";
 import { recordManagedFields } from "./steps/managed-fields.ts";
 import { keepIdentity } from "./steps/metadata.ts";
 import { dropDuplicateOwners } from "./steps/owners.ts";
-import { pauseIfLong } from "./steps/pause.ts";
+import { isLong } from "./steps/pause.ts";
 import { prepareChange, validateChange, warn } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
@@ -64,8 +65,9 @@ export async function updateObject<T extends ApiObject>(
   const { resource, namespace, name } = write;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const current = await deps.objects.get(resource, namespace, name);
-    const object = await produce(current.object, current);
-    await pauseIfLong(write, current);
+    const producing = produce(current.object, current);
+    const object = producing instanceof Promise ? await producing : producing;
+    if (isLong(write, current)) await nextTurn();
     const written = await updateOnce(deps, write as unknown as Write, { object, current });
     if (written) return written;
   }
@@ -84,19 +86,22 @@ async function updateOnce(
   // A webhook sees the whole object, although the client need not have sent what it cannot change.
   if (write.subresource === "status") keepAllButStatus(object, version.old);
   dropDuplicateOwners(write, object);
-  await recordManagedFields(deps, write, version, current);
-  await pauseIfLong(write, current);
+  // Only steps that have to wait make the rest wait, as in a create.
+  const recording = recordManagedFields(deps, write, version, current);
+  if (recording) await recording;
+  if (isLong(write, current)) await nextTurn();
   const request = admissionRequest(write, "UPDATE", version);
-  await mutate(deps, write, request);
+  const mutating = mutate(deps, write, request);
+  if (mutating) await mutating;
   prepareChange(write, version, deps.clock.now());
-  await validateChange(write, version, current);
-  await pauseIfLong(write, current);
+  const validating = validateChange(write, version, current);
+  if (validating) await validating;
+  if (isLong(write, current)) await nextTurn();
   warn(write, version);
   return await orUndo(request, async () => {
-    await admit(deps, write, request);
-    if (isFinished(write.resource, object)) return await removeFinished(deps, write, { object, current });
-    return await withHooks(deps, { write, version }, (beside) =>
-      commitChange(deps, write, { object, current, beside }),
-    );
+    const admitting = admit(deps, write, request);
+    if (admitting) await admitting;
+    if (isFinished(write.resource, object)) return removeFinished(deps, write, { object, current });
+    return withHooks(deps, { write, version }, (beside) => commitChange(deps, write, { object, current, beside }));
   });
 }

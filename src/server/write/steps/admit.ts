@@ -41,15 +41,15 @@ export function admit(
  * Runs the steps from admission to commit. If they fail or find a newer version, what plugins did is undone, unless the
  * store does not know whether it has written.
  */
-export async function orUndo<R>(request: WriteRequest, steps: () => Promise<R>): Promise<R> {
-  try {
-    const written = await steps();
+export function orUndo<R>(request: WriteRequest, steps: () => Promise<R>): Promise<R> {
+  const settle = (written: R): R => {
     if (written === undefined) request.undo();
     return written;
-  } catch (error) {
+  };
+  return steps().then(settle, (error: unknown) => {
     if (!isTimeout(error)) request.undo();
     throw error;
-  }
+  });
 }
 
 const isTimeout = (error: unknown): boolean => error instanceof StatusError && error.reason === "Timeout";

@@ -31,20 +31,28 @@ async function dryCreate(deps: WriteDeps, resource: Resource, object: ApiObject)
  * A version without changes is not written, unless it is encrypted with an old key: the current one is returned.
  * undefined: another writer was faster.
  */
-export async function commitChange(
+export function commitChange(
   deps: WriteDeps,
   { resource, options }: Write,
+  next: NextVersion & { readonly beside: Beside | undefined },
+): EncodedObject | undefined | Promise<EncodedObject | undefined> {
+  const { object, current } = next;
+  settleManagedFields(object, current.object);
+  if (!equal(object, current.object)) {
+    return options.dryRun ? notWritten(resource, next) : replaced(deps, resource, next);
+  }
+  const rewrites = !options.dryRun && deps.objects.needsRewrite(resource, object);
+  return rewrites ? rewrites.then((must) => (must ? replaced(deps, resource, next) : current)) : current;
+}
+
+function replaced(
+  { objects }: WriteDeps,
+  resource: Resource,
   { object, current, beside }: NextVersion & { readonly beside: Beside | undefined },
 ): Promise<EncodedObject | undefined> {
-  settleManagedFields(object, current.object);
-  if (equal(object, current.object)) {
-    const rewrites = !options.dryRun && deps.objects.needsRewrite(resource, object);
-    if (!rewrites || !(await rewrites)) return current;
-  }
-  if (options.dryRun) return notWritten(resource, { object, current });
   // Most changes are of the status.
   const specText = specOf(object) === specOf(current.object) ? current.specText : undefined;
-  return await deps.objects.replace(resource, object, current.revision, { beside, specText });
+  return objects.replace(resource, object, current.revision, { beside, specText });
 }
 
 const specOf = ({ spec }: ApiObject & { readonly spec?: unknown }): unknown => spec;

@@ -45,7 +45,7 @@ test("withHooks() takes back and ends the hooks before one that fails, and does 
   const failing: WriteHook = () => Promise.reject(new Error("no address"));
 
   await assert.rejects(
-    withHooks({ hooks: [hook("a"), failing, hook("b")], objects }, about, () => seen.push("commit")),
+    async () => withHooks({ hooks: [hook("a"), failing, hook("b")], objects }, about, () => seen.push("commit")),
     { message: "no address" },
   );
 
