@@ -9,9 +9,13 @@ export interface NamespaceSource {
   readonly client?: Pick<Client, "get"> | undefined;
 }
 
-/** The namespace of a request; undefined if it does not exist and there is no client to ask. */
+/**
+ * The namespace of a request; undefined if it does not exist and there is no client to ask. The signal is read only for
+ * that, because a request makes its signal when it is read for the first time.
+ */
 export const findNamespace = (
   { namespaces, client }: NamespaceSource,
-  { namespace: name, signal }: Pick<AdmissionRequest, "namespace" | "signal">,
+  request: Pick<AdmissionRequest, "namespace" | "signal">,
+  name = request.namespace,
 ): Namespace | undefined | Promise<Namespace> =>
-  namespaces.get({ name }) ?? client?.get(Namespace, { name }, { signal });
+  namespaces.get({ name }) ?? client?.get(Namespace, { name }, { signal: request.signal });

@@ -66,7 +66,7 @@ function selectsNamespace(
   const isWritten = subresource === "" && (operation === "CREATE" || operation === "UPDATE");
   if (resource.isNamespace && isWritten) return matches(selector, object?.metadata.labels);
   const namespace = request.namespace || request.name;
-  const found = findNamespace(source, { namespace, signal: request.signal });
+  const found = findNamespace(source, request, namespace);
   if (found instanceof Promise) return found.then(({ metadata }) => matches(selector, metadata.labels));
   if (!found) throw notFound(Namespace, namespace);
   return matches(selector, found.metadata.labels);
