@@ -151,18 +151,16 @@ function toVerb(deps: DispatchDeps, context: Context, resource: Resource): Answe
   }
 }
 
-async function toSubresource(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
+function toSubresource(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   const { subresource, verb } = context.info;
   const declared = resource.subresources.find(({ name }) => name === subresource);
   if (!declared) return noSuchPath();
   // The target of a proxy decides which methods it allows.
   if (subresource !== "proxy") checkVerb(context, declared.verbs);
   const own = deps.subresources.get(`${resource.plural}/${subresource}`);
-  if (own) return await own(context, resource);
-  if (declared.scale) {
-    return verb === "get" ? await readScale(deps, context, resource) : await writeScale(deps, context, resource);
-  }
-  return isOfObject(declared) ? await toVerb(deps, context, resource) : noSuchPath();
+  if (own) return own(context, resource);
+  if (declared.scale) return verb === "get" ? readScale(deps, context, resource) : writeScale(deps, context, resource);
+  return isOfObject(declared) ? toVerb(deps, context, resource) : noSuchPath();
 }
 
 /** Answers synchronously, unless the cache must be filled or must reach a revision first. */
