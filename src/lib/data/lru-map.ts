@@ -2,6 +2,8 @@
 export class LruMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #capacity: number;
+  /** The entry that was used last, which is often the next one too: it need not be moved, nor a long key hashed. */
+  #last: { readonly key: K; readonly value: V } | undefined;
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -10,13 +12,16 @@ export class LruMap<K, V> {
     return this.#entries.size;
   }
   get(key: K): V | undefined {
+    if (this.#last?.key === key) return this.#last.value;
     const value = this.#entries.get(key);
     if (value === undefined) return undefined;
     this.#entries.delete(key);
     this.#entries.set(key, value);
+    this.#last = { key, value };
     return value;
   }
   set(key: K, value: V): void {
+    this.#last = undefined;
     this.#entries.delete(key);
     this.#entries.set(key, value);
     if (this.#entries.size <= this.#capacity) return;
@@ -28,6 +33,7 @@ export class LruMap<K, V> {
     return this.#entries.values();
   }
   delete(key: K): boolean {
+    this.#last = undefined;
     return this.#entries.delete(key);
   }
 }

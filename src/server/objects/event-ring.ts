@@ -15,8 +15,6 @@ export class EventRing<T extends ApiObject = ApiObject> {
   #bytes = 0;
   /** Everything after this revision is in the ring. */
   #from = 0;
-  /** Up to here, events were dropped, or were too few to be. */
-  #forgotten = 0;
 
   constructor(limits: RingLimits = defaultLimits) {
     this.#limits = limits;
@@ -62,10 +60,10 @@ export class EventRing<T extends ApiObject = ApiObject> {
 
   /** Drops events up to a revision, once they are a good part of all. */
   forget(revision: number): void {
-    if (revision === this.#forgotten) return;
-    this.#forgotten = revision;
+    // Every ring hears of every commit, and in most there is nothing to drop.
+    const lastOfQuarter = this.#events[Math.ceil(this.#events.length / 4) - 1];
+    if (!lastOfQuarter || lastOfQuarter.revision > revision) return;
     const cut = this.#firstAfter(revision);
-    if (cut === 0 || cut * 4 < this.#events.length) return;
     this.#from = Math.max(this.#from, revision);
     for (let at = 0; at < cut; at++) this.#bytes -= bytesOf(this.#events[at]);
     this.#events = this.#events.slice(cut);

@@ -14,7 +14,7 @@ import { Laggards, PastVersions } from "./laggards.ts";
 import { type Selection } from "./selection.ts";
 import { UnreadableObjects } from "./unreadable.ts";
 import { type CacheWatcher, type FeedSource, WatchFeed } from "./watch-feed.ts";
-import { type CacheEvent, WatchGroups } from "./watch-groups.ts";
+import { type CacheEvent, changeOf, WatchGroups } from "./watch-groups.ts";
 import { entryName, WatchHistory } from "./watch-history.ts";
 
 export interface WatchCacheDeps {
@@ -324,11 +324,13 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   #take(events: readonly StoreEvent[], revision: number): void {
     // Every cache hears of every commit, and most commits are about other kinds.
-    if (events.length === 0) {
-      this.#revision = revision;
-      this.#history.pass(revision);
-      return this.#wakeWaiters();
-    }
+    if (events.length > 0) return this.#takeChanges(events, revision);
+    this.#revision = revision;
+    this.#history.pass(revision);
+    if (this.#waiters.size > 0) this.#wakeWaiters();
+  }
+
+  #takeChanges(events: readonly StoreEvent[], revision: number): void {
     const changes = events.flatMap((event) => this.#apply(event) ?? []);
     const before = this.#revision;
     this.#revision = revision;
@@ -385,14 +387,6 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       waiter.resolve();
     }
   }
-}
-
-function changeOf<T extends ApiObject>(
-  { type, encoded, previous }: Pick<CacheEvent<T>, "type" | "encoded" | "previous">,
-  trace: string | undefined,
-): Change<T> {
-  const { object } = encoded;
-  return type === "put" ? { type, object, previous: previous?.object, trace } : { type, object, trace };
 }
 
 const tooOld = (asked: number, oldest: number): StatusError =>

@@ -1,6 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
+import { type Change } from "#runtime/informer.ts";
 import { type EncodedObject, type FrameType } from "./encode-once.ts";
 import { getterOf, type Selection } from "./selection.ts";
 
@@ -13,6 +14,15 @@ export interface CacheEvent<T extends ApiObject = ApiObject> {
   /** After a delete: the last state, at the revision of the delete. */
   readonly encoded: EncodedObject<T>;
   readonly previous: EncodedObject<T> | undefined;
+}
+
+/** The same for informers. */
+export function changeOf<T extends ApiObject>(
+  { type, encoded, previous }: Pick<CacheEvent<T>, "type" | "encoded" | "previous">,
+  trace: string | undefined,
+): Change<T> {
+  const { object } = encoded;
+  return type === "put" ? { type, object, previous: previous?.object, trace } : { type, object, trace };
 }
 
 /** The events of all watchers of one selection: matched once, and encoded once per format. */

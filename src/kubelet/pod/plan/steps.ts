@@ -65,6 +65,7 @@ export class Steps implements StepsView {
   }
 
   isUnderWay(name: StepName, subject?: string): boolean {
+    if (this.#running.size === 0) return false;
     if (subject !== undefined) return this.#running.has(`${name} ${subject}`);
     return this.#running.values().some(({ step }) => step.do === name);
   }
