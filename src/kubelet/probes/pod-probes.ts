@@ -1,6 +1,7 @@
 import type { Probe } from "#api/core/container/probe.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Clock } from "#lib/async/clock.ts";
+import { SparseMap } from "#lib/data/sparse-map.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { firstVerdict, judge, type ProbeKind, type Verdict } from "./judge.ts";
 import type { ProbeOutcome } from "./network.ts";
@@ -51,8 +52,8 @@ const earlyRetryMs = 100;
 /** The probes of one pod's containers, and their results. */
 export class PodProbes implements ProbeResults, ReadinessView {
   readonly #deps: PodProbeDeps;
-  readonly #watched = new Map<string, Watched>();
-  readonly #counts = new Map<string, ProbeCount>();
+  readonly #watched = new SparseMap<string, Watched>();
+  readonly #counts = new SparseMap<string, ProbeCount>();
 
   constructor(deps: PodProbeDeps) {
     this.#deps = deps;

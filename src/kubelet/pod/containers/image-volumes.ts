@@ -2,6 +2,7 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { Volume } from "#api/core/volume/volume.ts";
 import type { ImageOutcome } from "#kubelet/images/puller.ts";
+import { SparseMap } from "#lib/data/sparse-map.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { containerEvent, type PodDeps, podEvent } from "../pod-deps.ts";
 import { StartFailure } from "./create-container.ts";
@@ -11,7 +12,7 @@ import { type ImageFault, obtainImage } from "./obtain-image.ts";
 export class ImageVolumes {
   readonly #deps: PodDeps;
   /** Containers that start concurrently share the work. */
-  readonly #underWay = new Map<string, Promise<ImageOutcome>>();
+  readonly #underWay = new SparseMap<string, Promise<ImageOutcome>>();
 
   constructor(deps: PodDeps) {
     this.#deps = deps;

@@ -1,6 +1,7 @@
 import { killContainer, runPreStop } from "#kubelet/pod/containers/kill-container.ts";
 import { type ContainerRecord, containerNamed } from "#kubelet/pod/plan/pod-state.ts";
 import type { KillStep, StepOf } from "#kubelet/pod/plan/step.ts";
+import { SparseMap } from "#lib/data/sparse-map.ts";
 import { type EffectContext, targetOf } from "./effect-context.ts";
 import { cleanUpPod, removePodObject } from "./remove-pod.ts";
 
@@ -8,7 +9,7 @@ import { cleanUpPod, removePodObject } from "./remove-pod.ts";
 export class EndEffects {
   readonly #context: EffectContext;
   /** Fires when a container has ended, so that its hooks can be abandoned. */
-  readonly #ends = new Map<string, AbortController>();
+  readonly #ends = new SparseMap<string, AbortController>();
 
   constructor(context: EffectContext) {
     this.#context = context;

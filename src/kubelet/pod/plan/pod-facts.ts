@@ -1,6 +1,7 @@
 import type { Pod } from "#api/core/pod.ts";
 import type { MountedVolumes } from "#kubelet/host/host.ts";
 import type { Image, SandboxConfig } from "#kubelet/runtime/runtime.ts";
+import { SparseMap } from "#lib/data/sparse-map.ts";
 import type { Waiting } from "./container-status.ts";
 import type { PodRecords } from "./pod-records.ts";
 import { statusNamed } from "./pod-state.ts";
@@ -17,13 +18,13 @@ export class PodFacts {
   readonly records: PodRecords;
   readonly restarts: Restarts;
   /** Why containers that should run do not, by name. */
-  readonly waiting = new Map<string, Waiting>();
+  readonly waiting = new SparseMap<string, Waiting>();
   /** The images of containers that are about to be created, by name. */
-  readonly images = new Map<string, Image>();
+  readonly images = new SparseMap<string, Image>();
   /** Containers and sandboxes whose state must be read again. */
   readonly toLookAt = new Set<string>();
   /** How often a creation failed. The object may exist all the same, and then its number is taken. */
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new SparseMap<string, number>();
   #volumes: Volumes = { is: "unmounted" };
   #sandboxConfig: SandboxConfig | undefined;
   #mayHaveLostSandbox = false;

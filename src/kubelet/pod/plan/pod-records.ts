@@ -1,6 +1,7 @@
 import type { Pod } from "#api/core/pod.ts";
 import { labels } from "#kubelet/config/runtime-labels.ts";
 import type { Container, ContainerStatus } from "#kubelet/runtime/runtime.ts";
+import { SparseMap } from "#lib/data/sparse-map.ts";
 import type { PodDeps } from "../pod-deps.ts";
 import {
   type ContainerRecord,
@@ -33,7 +34,7 @@ export interface RecordDeps
 export class PodRecords {
   readonly #deps: RecordDeps;
   readonly #oldSandboxes: string[];
-  readonly #looks = new Map<string, Promise<void>>();
+  readonly #looks = new SparseMap<string, Promise<void>>();
   #state: PodState;
 
   constructor(deps: RecordDeps, found: FoundPod | undefined) {

@@ -1,3 +1,4 @@
+import { SparseMap } from "#lib/data/sparse-map.ts";
 /** How long a container that keeps exiting waits before its restart. */
 export interface RestartBackoff {
   readonly delayMs: number;
@@ -50,8 +51,8 @@ export interface EndedContainer {
 
 /** The restarts of one pod's containers. */
 export class Restarts implements RestartsView {
-  readonly #decided = new Map<string, Decided>();
-  readonly #reported = new Map<string, string>();
+  readonly #decided = new SparseMap<string, Decided>();
+  readonly #reported = new SparseMap<string, string>();
   readonly #maxMs: number;
 
   constructor(maxMs: number = usualMaxMs) {

@@ -1,5 +1,6 @@
 import { backoffMs } from "#lib/async/backoff.ts";
 import type { Clock } from "#lib/async/clock.ts";
+import { SparseMap } from "#lib/data/sparse-map.ts";
 import { keyOf, type Step, type StepKey, type StepName } from "./step.ts";
 
 export interface StepDeps {
@@ -47,8 +48,8 @@ interface Wait {
 /** Runs steps concurrently, at most one per key. A failed step waits before its retry. */
 export class Steps implements StepsView {
   readonly #deps: StepDeps;
-  readonly #running = new Map<StepKey, Running>();
-  readonly #waits = new Map<StepKey, Wait>();
+  readonly #running = new SparseMap<StepKey, Running>();
+  readonly #waits = new SparseMap<StepKey, Wait>();
   /** The time for all decisions of one turn, so that no step becomes due in the middle of it. */
   #now: number;
   #cancelTimer: (() => void) | undefined;

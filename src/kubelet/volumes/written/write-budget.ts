@@ -1,3 +1,4 @@
+import { SparseMap } from "#lib/data/sparse-map.ts";
 /** Bounds what the kubelet itself writes for one pod, in memory and on disk. */
 export interface WriteBudgets {
   readonly memory: WriteBudget;
@@ -11,7 +12,7 @@ export interface WriteBudgets {
 export class WriteBudget {
   readonly #maxBytes: number;
   readonly #where: string;
-  readonly #byVolume = new Map<string, number>();
+  readonly #byVolume = new SparseMap<string, number>();
   #total = 0;
 
   constructor(maxBytes: number, where: "memory" | "disk") {
