@@ -1,4 +1,5 @@
 import { SparseMap } from "#lib/data/sparse-map.ts";
+
 /** How long a container that keeps exiting waits before its restart. */
 export interface RestartBackoff {
   readonly delayMs: number;

@@ -117,7 +117,8 @@ export class StatusWriter {
     const cause = trace();
     try {
       const stored = await (cause ? currentTrace.run(cause, write) : write());
-      this.#sent = { status, stored: stored.status };
+      // Usually it is stored as it was sent, and then kept once.
+      this.#sent = { status: equal(status, stored.status) ? stored.status : status, stored: stored.status };
       seen(stored);
     } catch (error) {
       if (isRefusal(error)) this.#noteRefusal({ status, base: base.status, message: messageOf(error) });

@@ -1,4 +1,5 @@
 import { SparseMap } from "#lib/data/sparse-map.ts";
+
 /** Bounds what the kubelet itself writes for one pod, in memory and on disk. */
 export interface WriteBudgets {
   readonly memory: WriteBudget;
