@@ -1,6 +1,7 @@
 import { Namespace } from "#api/core/namespace.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type PluginArgs } from "./args/plugin-args.ts";
+import { classesOf } from "./devices/extended/class-for.ts";
 import { type Profile, type SchedulerPlugin } from "./framework.ts";
 import { defaultBinder } from "./plugins/default-binder.ts";
 import { defaultPreemption } from "./plugins/default-preemption.ts";
@@ -36,7 +37,7 @@ export const defaultPlugins = (deps: PluginDeps, args: PluginArgs = {}): readonl
   taintToleration,
   nodeAffinity(args.NodeAffinity),
   nodePorts,
-  nodeResourcesFit(args.NodeResourcesFit),
+  nodeResourcesFit(args.NodeResourcesFit, classesOf(deps.informers)),
   volumeRestrictions(deps),
   nodeVolumeLimits(deps),
   volumeBinding(deps, args.VolumeBinding),

@@ -32,6 +32,7 @@ export const DeviceClass = defineResource("resource.k8s.io/v1.DeviceClass", fiel
   hasGeneration: true,
   returnsDeleted: true,
   columns: [ageColumn],
+  indexes: { extendedResource: ({ spec: { extendedResourceName: name } }) => (name ? [name] : []) },
 
   validate(deviceClass) {
     const at = deviceClass.field("spec");

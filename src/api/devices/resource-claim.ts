@@ -13,6 +13,9 @@ export const resourceClaimFinalizer = "resource.kubernetes.io/delete-protection"
 /** The name in the pod of a claim that was created for it. */
 export const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
 
+/** Marks the claim that the scheduler creates for the extended resources of a pod. */
+export const extendedClaimAnnotation = "resource.kubernetes.io/extended-resource-claim";
+
 const fields = {
   spec: immutable(present(2, ResourceClaimSpec, "What the claim requests, and its settings. Cannot be changed.")),
   status: embedded(3, ResourceClaimStatus),

@@ -1,7 +1,8 @@
 import { type Container } from "#api/core/container/container.ts";
 import {
   addTo,
-  isExtendedResource,
+  deviceClassPrefix,
+  isDeviceResource,
   isHugePages,
   isNativeResource,
   type ResourceList,
@@ -21,8 +22,6 @@ const names: ReadonlySet<string> = new Set([
   "pods",
   ...measured.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
 ]);
-/** Resources that a device class provides without another name. */
-const deviceClassPrefix = "deviceclass.resource.kubernetes.io/";
 
 /** Pods take what their containers request and may use, until they have ended. */
 export const podEvaluator: Evaluator<Pod> = {
@@ -68,7 +67,7 @@ function computeUsage(requests: ResourceList, limits: ResourceList): ResourceLis
   }
   for (const [name, amount] of Object.entries(requests)) {
     if (isHugePages(name)) usage[name] = amount;
-    if (isHugePages(name) || isExtendedResource(name) || name.startsWith(deviceClassPrefix)) {
+    if (isHugePages(name) || isDeviceResource(name)) {
       usage[`requests.${name}`] = amount;
     }
   }

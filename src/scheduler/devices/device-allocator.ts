@@ -1,20 +1,31 @@
 import { Node } from "#api/core/node.ts";
-import { type Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type AllocationResult } from "#api/devices/claim-status.ts";
 import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { ResourceSlice } from "#api/devices/resource-slice.ts";
+import { ignoreNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type Random, randomUid, systemRandom } from "#lib/data/random.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { type AcrossNodes, type Rejection, rejectFinally } from "../framework.ts";
-import { type Snapshot } from "../snapshot.ts";
+import { type AcrossNodes, type Rejection, reject, rejectFinally } from "../framework.ts";
+import { resourcesOf } from "../resources.ts";
+import { type NodeInfo, type Snapshot } from "../snapshot.ts";
 import { hasConditions, hasFailed } from "./binding-conditions.ts";
 import { DeviceLedger } from "./device-ledger.ts";
-import { type ClaimsToPlace, isUsable, NodeResults } from "./node-results.ts";
+import { type ClassFor, classesOf } from "./extended/class-for.ts";
+import {
+  type ExtendedClaim,
+  type ExtendedWants,
+  extendedWantsOf,
+  missingFrom,
+  planExtendedClaim,
+} from "./extended/extended-wants.ts";
+import { createClaim, deleteClaim, noteClaim } from "./extended/write-extended.ts";
+import { type ClaimsToPlace, isUsable, type NodeResult, NodeResults } from "./node-results.ts";
 import { isReservedFor, resourceClaimsOf } from "./pod-claims.ts";
 import { renderAllocation } from "./search/render-allocation.ts";
 import { type WantedClaim, wantedBy } from "./search/wanted.ts";
@@ -35,7 +46,9 @@ interface Prepared {
   readonly refusal: Rejection | undefined;
   readonly claims: ClaimsToPlace;
   readonly nodes: Snapshot["nodes"];
-  readonly results: NodeResults | undefined;
+  readonly extended: ExtendedWants | undefined;
+  /** By what the nodes lack of the pod's extended resources: `""` if there is nothing that they lack. */
+  readonly results: ReadonlyMap<string, NodeResults>;
 }
 
 /** What a pod was given, until it is bound. */
@@ -43,14 +56,24 @@ interface Reservation {
   readonly claim: ResourceClaim;
   readonly allocation: AllocationResult | undefined;
   written: ResourceClaim | undefined;
+  /** Set if the claim exists only here until it is stored. */
+  readonly extended?: ExtendedClaim;
+  created?: ResourceClaim;
 }
 
 const noClaims: ClaimsToPlace = { allocated: [], failed: [], wanted: [] };
+const nothing = { claims: noClaims, nodes: [], extended: undefined, results: new Map<string, NodeResults>() };
+
+const noneNeeded: NodeResult = { rejection: undefined, score: 0 };
+const notLooked: NodeResult = { rejection: rejectFinally("timed out trying to allocate devices"), score: 0 };
+const notOffered: NodeResult = { rejection: reject("cannot fit resource"), score: 0 };
+const leftOver: NodeResult = { rejection: reject("cannot schedule extended resource claim"), score: 0 };
 const cacheLimits = { entries: 64, chars: 4 << 20, keyChars: 64 << 10 };
 
 /** Finds devices for the claims of pods, one pod after another, and stores them. */
 export class DeviceAllocator {
   readonly #deps: AllocatorDeps;
+  readonly #classFor: ClassFor;
   readonly #ledger: DeviceLedger;
   readonly #selectors = new SelectorResults();
   readonly #shares: StepShares;
@@ -62,6 +85,7 @@ export class DeviceAllocator {
 
   private constructor(deps: AllocatorDeps) {
     this.#deps = deps;
+    this.#classFor = classesOf(deps.informers);
     this.#shares = new StepShares(deps.clock);
     this.#ledger = new DeviceLedger(deps.informers);
   }
@@ -79,17 +103,31 @@ export class DeviceAllocator {
 
   /** Looks at all nodes, as far as the claims of the pod allow it. */
   async prepare(pod: Pod, snapshot: Snapshot): Promise<void> {
-    const { uid, namespace } = pod.metadata;
+    const { uid } = pod.metadata;
     const found = this.#examine(pod);
     if (typeof found === "string") {
-      this.#prepared.set(uid, { refusal: rejectFinally(found), claims: noClaims, nodes: [], results: undefined });
+      this.#prepared.set(uid, { ...nothing, refusal: rejectFinally(found) });
       return;
     }
-    const results = this.#resultsOf(found);
-    await this.#selectors.compile(found.wanted);
-    const steps = this.#shares.left(namespace);
-    this.#shares.spend(namespace, steps - (await results.refresh(snapshot.nodes, steps)));
-    this.#prepared.set(uid, { refusal: undefined, claims: found, nodes: snapshot.nodes, results });
+    const extended = this.#extendedOf(pod);
+    const results = new Map<string, NodeResults>();
+    const prepared = { refusal: undefined, claims: found, nodes: snapshot.nodes, extended, results };
+    if (!extended) results.set("", await this.#look(pod, found, snapshot.nodes));
+    else if (!extended.stale) {
+      for (const [key, nodes] of Map.groupBy(snapshot.nodes, (info) => variantOf(extended, info))) {
+        const claims = key === undefined ? undefined : this.#claimsWith(pod, found, key);
+        if (key !== undefined && claims) results.set(key, await this.#look(pod, claims, nodes));
+      }
+    }
+    this.#prepared.set(uid, prepared);
+  }
+
+  async #look({ metadata }: Pod, claims: ClaimsToPlace, nodes: readonly NodeInfo[]): Promise<NodeResults> {
+    const results = this.#resultsOf(claims);
+    await this.#selectors.compile(claims.wanted);
+    const steps = this.#shares.left(metadata.namespace);
+    this.#shares.spend(metadata.namespace, steps - (await results.refresh(nodes, steps)));
+    return results;
   }
 
   refusalOf(pod: Pod): Rejection | undefined {
@@ -98,9 +136,9 @@ export class DeviceAllocator {
   }
 
   across(pod: Pod, snapshot: Snapshot): AcrossNodes | undefined {
-    const results = this.#preparedFor(pod)?.results;
-    if (!results) return undefined;
-    const resultAt = (slot: number) => results.of(snapshot.at(slot)?.name ?? "");
+    const prepared = this.#preparedFor(pod);
+    if (!prepared || prepared.refusal) return undefined;
+    const resultAt = (slot: number) => resultOn(prepared, snapshot.at(slot));
     return {
       filter: (slot) => resultAt(slot).rejection,
       score(slots) {
@@ -120,12 +158,15 @@ export class DeviceAllocator {
     if (!node || !found.allocated.every((claim) => isUsable(claim, node))) {
       throw new Error("the claims of the pod have changed");
     }
-    const picks = this.#resultsOf(found).find(node);
+    const extended = this.#extendedClaimOn(pod, node);
+    const wanted = extended ? [...found.wanted, ...this.#wantedBy(extended)] : found.wanted;
+    const picks = this.#resultsOf({ ...found, wanted }).find(node);
     if (!picks) throw new Error("the devices for the pod were taken meanwhile");
-    const claims = this.#unallocatedOf(pod);
-    const given = claims.map((claim, at) => ({
-      claim,
-      allocation: renderAllocation({ claim, picks: picks[at] ?? [], node: nodeName, newUid: () => randomUid(random) }),
+    const newUid = () => randomUid(random);
+    const plain = this.#unallocatedOf(pod).map((claim) => ({ claim }));
+    const given = [...plain, ...(extended ? [{ claim: extended.claim, extended }] : [])].map((one, at) => ({
+      ...one,
+      allocation: renderAllocation({ claim: one.claim, picks: picks[at] ?? [], node: nodeName, newUid }),
       written: undefined,
     }));
     for (const { claim, allocation } of given) this.#ledger.decide(claim, allocation);
@@ -133,14 +174,36 @@ export class DeviceAllocator {
     this.#reservations.set(pod.metadata.uid, [...given, ...shared]);
   }
 
+  hasReserved({ metadata }: Pod): boolean {
+    return this.#reservations.has(metadata.uid);
+  }
+
   /** Stores what was reserved. */
   async store(pod: Pod, signal: AbortSignal): Promise<void> {
     for (const reservation of this.#reservations.get(pod.metadata.uid) ?? []) {
-      const { claim, allocation } = reservation;
-      if (isReservedFor(claim, pod)) continue;
-      reservation.written = await writeClaim(this.#deps, { claim, pod, allocation }, signal);
-      this.#ledger.wrote(reservation.written);
+      const { claim, allocation, extended } = reservation;
+      if (extended) await this.#storeExtended(reservation, extended, { pod, signal });
+      else if (!isReservedFor(claim, pod)) {
+        reservation.written = await writeClaim(this.#deps, { claim, pod, allocation }, signal);
+        this.#ledger.wrote(reservation.written);
+      }
     }
+  }
+
+  async #storeExtended(
+    reservation: Reservation,
+    extended: ExtendedClaim,
+    { pod, signal }: { readonly pod: Pod; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { client } = this.#deps;
+    const { claim, allocation } = reservation;
+    const created = await createClaim(client, extended, signal);
+    reservation.created = created;
+    if (allocation) this.#ledger.decide(created, allocation);
+    this.#ledger.takeBack(claim);
+    reservation.written = await writeClaim(this.#deps, { claim: created, pod, allocation }, signal);
+    this.#ledger.wrote(reservation.written);
+    await noteClaim({ client, signal }, pod, { ...extended, claim: created });
   }
 
   /** The stored claims of a pod whose devices have to become ready. */
@@ -157,19 +220,34 @@ export class DeviceAllocator {
   async unreserve(pod: Pod): Promise<void> {
     const reservations = this.#reservations.get(pod.metadata.uid) ?? [];
     this.#reservations.delete(pod.metadata.uid);
-    for (const { claim, allocation, written } of reservations) {
-      if (allocation && !written) this.#ledger.takeBack(claim);
-      if (written || isReservedFor(claim, pod)) await unreserve(this.#deps, claim, pod);
+    for (const { claim, allocation, written, created, extended } of reservations) {
+      if (allocation && !written) this.#ledger.takeBack(created ?? claim);
+      if (created) await this.#deleteUnused(created, pod);
+      else if (!extended && (written || isReservedFor(claim, pod))) await unreserve(this.#deps, claim, pod);
     }
   }
 
+  /** Upstream deletes the claim even if the pod was bound and only the answer was lost. */
+  async #deleteUnused(claim: ResourceClaim, { metadata, spec }: Pod): Promise<void> {
+    const { client } = this.#deps;
+    const actual = await client.get(Pod, metadata).catch(ignoreNotFound);
+    if (actual?.metadata.uid === metadata.uid && actual.spec.nodeName && !spec.nodeName) return;
+    await deleteClaim(client, claim);
+  }
+
   /** How to free a claim that is not usable on some node and that nobody else uses; undefined if there is none. */
-  freeUnusable(pod: Pod): ((signal: AbortSignal) => Promise<void>) | undefined {
-    const { claims, nodes } = this.#preparedFor(pod) ?? { claims: noClaims, nodes: [] };
+  freeUnusable(pod: Pod): { message: string; run(signal: AbortSignal): Promise<void> } | undefined {
+    const { claims, nodes, extended } = this.#preparedFor(pod) ?? nothing;
     const isUnusable = (claim: ResourceClaim): boolean =>
       claims.failed.includes(claim) || nodes.some(({ node }) => node && !isUsable(claim, node));
     const unusable = claims.allocated.find((claim) => isUnusable(claim) && isFor(claim, pod));
-    return unusable && ((signal) => deallocate(this.#deps, unusable, signal));
+    if (unusable) {
+      const message = "deallocation of ResourceClaim completed";
+      return { message, run: (signal) => deallocate(this.#deps, unusable, signal) };
+    }
+    const stale = extended?.stale;
+    const message = "deletion of ResourceClaim completed";
+    return stale && { message, run: () => deleteClaim(this.#deps.client, stale) };
   }
 
   #preparedFor({ metadata }: Pod): Prepared | undefined {
@@ -195,6 +273,35 @@ export class DeviceAllocator {
     return { allocated, wanted, failed: allocated.filter((claim) => hasFailed(claim, clock.now())) };
   }
 
+  #extendedOf(pod: Pod): ExtendedWants | undefined {
+    return extendedWantsOf(this.#deps.informers, this.#classFor, pod);
+  }
+
+  /** With what nodes of this variant lack; undefined if that leaves no claim at all. */
+  #claimsWith(pod: Pod, claims: ClaimsToPlace, variant: string): ClaimsToPlace | undefined {
+    if (variant === "") return (pod.spec.resourceClaims?.length ?? 0) > 0 ? claims : undefined;
+    const planned = planExtendedClaim(pod, variant.split(" "), { classFor: this.#classFor });
+    return { ...claims, wanted: [...claims.wanted, ...this.#wantedBy(planned)] };
+  }
+
+  /** The claim for what the node lacks of the pod's extended resources. */
+  #extendedClaimOn(pod: Pod, node: Node): ExtendedClaim | undefined {
+    const extended = this.#extendedOf(pod);
+    if (!extended) return undefined;
+    if (extended.stale) throw new Error("cannot schedule extended resource claim");
+    const missing = missingFrom(extended, resourcesOf(node.status?.allocatable).scalar);
+    if (!missing) throw new Error("cannot fit resource");
+    if (missing.length === 0) return undefined;
+    const uid = randomUid(this.#deps.random ?? systemRandom);
+    return planExtendedClaim(pod, missing, { classFor: this.#classFor, uid });
+  }
+
+  #wantedBy({ claim }: ExtendedClaim): WantedClaim[] {
+    const wanted = wantedBy(claim, (name) => this.#deps.informers.of(DeviceClass).get({ name }));
+    if (typeof wanted === "string") throw new Error(wanted);
+    return [wanted];
+  }
+
   #unallocatedOf(pod: Pod): ResourceClaim[] {
     const claims = resourceClaimsOf(this.#deps.informers, pod);
     return typeof claims === "string" ? [] : claims.filter(({ status }) => !status.allocation);
@@ -211,6 +318,20 @@ export class DeviceAllocator {
     this.#results.set(key, results);
     return results;
   }
+}
+
+/** What a node lacks of the pod's extended resources; undefined if no claim can provide it. */
+const variantOf = (extended: ExtendedWants, { allocatable }: NodeInfo): string | undefined =>
+  missingFrom(extended, allocatable.scalar)?.join(" ");
+
+function resultOn({ extended, results }: Prepared, info: NodeInfo | undefined): NodeResult {
+  if (!info) return notLooked;
+  const variant = extended ? variantOf(extended, info) : "";
+  if (extended?.stale) return leftOver;
+  if (variant === undefined) return notOffered;
+  const found = results.get(variant);
+  if (found) return found.of(info.name);
+  return variant === "" ? noneNeeded : notLooked;
 }
 
 const isFor = ({ status: { reservedFor = [] } }: ResourceClaim, { metadata }: Pod): boolean =>

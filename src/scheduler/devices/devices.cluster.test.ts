@@ -18,7 +18,10 @@ async function startWithGpus(): Promise<TestCluster> {
   const { client } = cluster;
   await client.create(DeviceClass, {
     metadata: { name: "gpu" },
-    spec: { selectors: [{ cel: { expression: `device.driver == "${driver}"` } }] },
+    spec: {
+      selectors: [{ cel: { expression: `device.driver == "${driver}"` } }],
+      extendedResourceName: "example.com/gpu",
+    },
   });
   for (const nodeName of ["node-1", "node-2"]) {
     const pool = { name: nodeName, generation: 1, resourceSliceCount: 1 };
@@ -103,4 +106,69 @@ test("two pods share a claim on one node, and it is free again after both", asyn
   const free = await client.get(ResourceClaim, { namespace, name: "shared" });
   assert.deepEqual(free.status, {});
   assert.equal(free.metadata.finalizers, undefined);
+});
+
+const asksFor = (name: string, amount: string): InputOf<Pod> => {
+  const resources = { limits: { "example.com/gpu": amount } };
+  return {
+    metadata: { name, namespace },
+    spec: { containers: [{ name: "main", image: "web:1", resources }], restartPolicy: "Never" },
+  };
+};
+
+test("pods get devices for extended resources of a class, and the claim goes with its pod", async () => {
+  await using cluster = await startWithGpus();
+  const { client } = cluster;
+
+  for (const name of ["a", "b", "c"]) await client.create(Pod, asksFor(name, "2"));
+  await cluster.settle();
+
+  const pods = await cluster.list(Pod);
+  const running = pods.filter(({ status }) => status.phase === "Running");
+  assert.equal(running.length, 2);
+  const claims = await cluster.list(ResourceClaim);
+  assert.deepEqual(gpusOf(claims), ["node-1/gpu-0", "node-1/gpu-1", "node-2/gpu-0", "node-2/gpu-1"]);
+  for (const { metadata, status, spec } of running) {
+    const noted = status.extendedResourceClaimStatus;
+    const claim = claims.find((one) => one.metadata.name === noted?.resourceClaimName);
+    const requestMappings = [
+      { containerName: "main", resourceName: "example.com/gpu", requestName: "container-0-request-0" },
+    ];
+    assert.deepEqual(noted, { requestMappings, resourceClaimName: claim?.metadata.name });
+    assert.match(claim?.metadata.name ?? "", new RegExp(`^${metadata.name}-extended-resources-`));
+    assert.equal(claim?.metadata.annotations?.["resource.kubernetes.io/extended-resource-claim"], "true");
+    assert.deepEqual(claim?.metadata.finalizers, ["resource.kubernetes.io/delete-protection"]);
+    assert.deepEqual(claim?.status.reservedFor, [{ resource: "pods", name: metadata.name, uid: metadata.uid }]);
+    assert.equal(claim?.status.allocation?.devices.results?.[0]?.pool, spec.nodeName);
+  }
+  const waiting = pods.find(({ status }) => status.phase === "Pending");
+  const condition = waiting?.status.conditions?.find(({ type }) => type === "PodScheduled");
+  assert.match(condition?.message ?? "", /^0\/2 nodes are available: 2 cannot allocate all claims\./);
+
+  const [first] = running;
+  assert(first);
+  await client.delete(Pod, first.metadata);
+  await cluster.settle();
+
+  assert((await cluster.list(Pod)).every(({ status }) => status.phase === "Running"));
+  assert.deepEqual(gpusOf(await cluster.list(ResourceClaim)), gpusOf(claims));
+});
+
+test("a pod for a resource that nobody offers waits until a class stands behind it", async () => {
+  await using cluster = await startWithGpus();
+  const { client } = cluster;
+  const limits = { "example.com/card": "1" };
+  const spec = { containers: [{ name: "main", image: "web:1", resources: { limits } }] };
+  await client.create(Pod, { metadata: { name: "early", namespace }, spec });
+  await cluster.settle();
+  const [waiting] = await cluster.list(Pod);
+  const condition = waiting?.status.conditions?.find(({ type }) => type === "PodScheduled");
+  assert.match(condition?.message ?? "", /^0\/2 nodes are available: 2 Insufficient example\.com\/card\./);
+
+  const body = { spec: { extendedResourceName: "example.com/card" } };
+  await client.patch(DeviceClass, { name: "gpu" }, { type: "merge", body });
+  await cluster.settle();
+
+  assert.equal((await client.get(Pod, { namespace, name: "early" })).status.phase, "Running");
+  assert.equal(gpusOf(await cluster.list(ResourceClaim)).length, 1);
 });

@@ -3,6 +3,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { ResourceSlice } from "#api/devices/resource-slice.ts";
+import { isControlledBy } from "#api/meta/owner.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Change } from "#runtime/informer.ts";
 import { hint, type NodeChange, type RetryHints } from "../framework.ts";
@@ -21,7 +22,8 @@ export const deviceHints: RetryHints = {
 /** Devices became free, or a claim of the pod has changed. */
 function claimMayHelp(pod: Pod, change: Change<ResourceClaim>): boolean {
   const { type, object } = change;
-  if (type === "delete") return object.status.allocation !== undefined;
+  // What an earlier attempt has left may have no devices yet.
+  if (type === "delete") return object.status.allocation !== undefined || isControlledBy(object, pod);
   const { previous } = change;
   if (previous?.status.allocation && !object.status.allocation) return true;
   const { namespace, name } = object.metadata;

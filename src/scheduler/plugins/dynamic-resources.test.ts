@@ -8,12 +8,13 @@ import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { type Client } from "#client/client.ts";
 import { build } from "#testing/build.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
-import { makeNode, makePod, snapshotOf } from "#testing/scheduling.ts";
+import { asking, makeNode, makePod, roomy, snapshotOf } from "#testing/scheduling.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { dynamicResources } from "./dynamic-resources.ts";
 
 const namespace = "default";
 const driver = "gpu.example.com";
+const extendedResourceName = "example.com/gpu";
 
 /** Node a has two devices, node b has one, node c has none. */
 function setUp() {
@@ -21,7 +22,10 @@ function setUp() {
   const expression = `device.driver == "${driver}"`;
   informers.put(
     DeviceClass,
-    build(DeviceClass, { metadata: { name: "gpu" }, spec: { selectors: [{ cel: { expression } }] } }),
+    build(DeviceClass, {
+      metadata: { name: "gpu" },
+      spec: { selectors: [{ cel: { expression } }], extendedResourceName },
+    }),
   );
   for (const [nodeName, count] of [
     ["a", 2],
@@ -44,7 +48,7 @@ function setUp() {
   const nodes = ["a", "b", "c"].map((name) => makeNode(name));
   for (const node of nodes) informers.put(Node, node);
   const snapshot = snapshotOf(nodes);
-  return { plugin, claim, snapshot };
+  return { plugin, claim, snapshot, informers };
 }
 
 const podWith = (name: string, resourceClaimName: string): Pod => {
@@ -102,4 +106,72 @@ test("DynamicResources does nothing for a pod without claims", () => {
   assert.equal(plugin.prepare?.(pod, snapshot), undefined);
   assert.equal(plugin.acrossNodes?.(pod, snapshot), undefined);
   assert.equal(plugin.candidates?.(pod), undefined);
+});
+
+const asksFor = (name: string, amount: string, resource = extendedResourceName): Pod => {
+  const pod = makePod(name, { containers: [asking({ [resource]: amount })] });
+  return { ...pod, metadata: { ...pod.metadata, uid: name } };
+};
+
+for (const [count, nodes] of cases) {
+  test(`DynamicResources accepts [${nodes}] for ${count} of an extended resource of a class`, async () => {
+    const world = setUp();
+
+    assert.deepEqual(await feasible(world, asksFor("p", String(count))), nodes);
+    assert.deepEqual(
+      await feasible(world, asksFor("q", String(count), "deviceclass.resource.kubernetes.io/gpu")),
+      nodes,
+    );
+  });
+}
+
+test("DynamicResources looks for no devices where a device plugin offers the resource", async () => {
+  const world = setUp();
+  world.snapshot.setNode(makeNode("c", { status: { allocatable: { ...roomy, [extendedResourceName]: "4" } } }));
+
+  assert.deepEqual(await feasible(world, asksFor("p", "3")), ["c"]);
+});
+
+test("DynamicResources refuses nodes that lack a resource which no class stands behind", async () => {
+  const world = setUp();
+  const requests = { [extendedResourceName]: "1", "example.com/nic": "1" };
+  const pod = makePod("p", { containers: [asking(requests)] });
+  await world.plugin.prepare?.(pod, world.snapshot);
+
+  const filter = world.plugin.acrossNodes?.(pod, world.snapshot)?.filter;
+
+  assert.deepEqual(
+    world.snapshot.nodes.map(({ slot }) => filter?.(slot)?.reasons),
+    world.snapshot.nodes.map(() => ["cannot fit resource"]),
+  );
+});
+
+test("DynamicResources counts devices for extended resources as soon as they are reserved", async () => {
+  const world = setUp();
+  const [first, second] = [asksFor("one", "1"), asksFor("two", "1")];
+  await feasible(world, first);
+
+  world.plugin.reserve?.(first, "b");
+  assert.deepEqual(await feasible(world, second), ["a"]);
+  await world.plugin.unreserve?.(first, "b");
+  assert.deepEqual(await feasible(world, second), ["a", "b"]);
+});
+
+test("DynamicResources first removes the claim that an earlier attempt has left", async () => {
+  const world = setUp();
+  const pod = asksFor("p", "1");
+  const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "p", controller: true };
+  const annotations = { "resource.kubernetes.io/extended-resource-claim": "true" };
+  const metadata = { name: "p-extended-resources-1", namespace, ownerReferences: [owner], annotations };
+  const left = world.informers.put(ResourceClaim, build(ResourceClaim, { metadata, spec: { devices: {} } }));
+
+  assert.deepEqual(await feasible(world, pod), []);
+  const outcome = await world.plugin.postFilter?.({ pod, rejections: new Map(), makeRoom: async () => undefined });
+  assert.equal(outcome?.message, "deletion of ResourceClaim completed");
+
+  const isGone = { type: "delete", object: left, trace: undefined } as const;
+  const hint = world.plugin.retryOn?.objects?.find(({ resource }) => resource.kind === "ResourceClaim");
+  assert.equal(hint?.mayHelp(pod, isGone as unknown as Parameters<typeof hint.mayHelp>[1]), true);
+  world.informers.delete(ResourceClaim, left.metadata);
+  assert.deepEqual(await feasible(world, pod), ["a", "b"]);
 });

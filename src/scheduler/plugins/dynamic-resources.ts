@@ -2,6 +2,7 @@ import { Pod } from "#api/core/pod.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { type EventRecorder } from "#client/events.ts";
 import type { AllocatorDeps, DeviceAllocator } from "../devices/device-allocator.ts";
+import { classesOf, resourcesFromClasses } from "../devices/extended/class-for.ts";
 import { hasResourceClaims, resourceClaimsOf } from "../devices/pod-claims.ts";
 import { deviceHints } from "../devices/retry-hints.ts";
 import { type SchedulerPlugin } from "../framework.ts";
@@ -16,6 +17,8 @@ export interface DynamicResourcesDeps extends AllocatorDeps {
  */
 export function dynamicResources(deps: DynamicResourcesDeps): SchedulerPlugin {
   const { informers } = deps;
+  const classFor = classesOf(informers);
+  const needsDevices = (pod: Pod): boolean => hasResourceClaims(pod) || resourcesFromClasses(pod, classFor).length > 0;
   let allocator: DeviceAllocator | undefined;
   let stop: (() => void) | undefined;
 
@@ -50,14 +53,15 @@ export function dynamicResources(deps: DynamicResourcesDeps): SchedulerPlugin {
       return typeof claims === "string" ? claims : undefined;
     },
 
-    prepare: (pod, snapshot) => (hasResourceClaims(pod) ? prepare(pod, snapshot) : undefined),
-    candidates: (pod) => (hasResourceClaims(pod) ? allocator?.refusalOf(pod) : undefined),
-    acrossNodes: (pod, snapshot) => (hasResourceClaims(pod) ? allocator?.across(pod, snapshot) : undefined),
+    prepare: (pod, snapshot) => (needsDevices(pod) ? prepare(pod, snapshot) : undefined),
+    candidates: (pod) => (needsDevices(pod) ? allocator?.refusalOf(pod) : undefined),
+    acrossNodes: (pod, snapshot) => (needsDevices(pod) ? allocator?.across(pod, snapshot) : undefined),
+    reserve: (pod, nodeName) => (needsDevices(pod) ? allocator?.reserve(pod, nodeName) : undefined),
     ...bindingHooks(deps, () => allocator),
   };
 }
 
-type BindingHooks = "postFilter" | "reserve" | "unreserve" | "preBind" | "untilReady" | "postBind";
+type BindingHooks = "postFilter" | "unreserve" | "preBind" | "untilReady" | "postBind";
 
 /** What happens after the decision. */
 function bindingHooks(
@@ -65,16 +69,19 @@ function bindingHooks(
   allocator: () => DeviceAllocator | undefined,
 ): Pick<SchedulerPlugin, BindingHooks> {
   let events: EventRecorder | undefined;
+  const reservedIn = (pod: Pod): DeviceAllocator | undefined => {
+    const known = allocator();
+    return known?.hasReserved(pod) ? known : undefined;
+  };
   return {
     async postFilter({ pod }) {
-      const run = hasResourceClaims(pod) ? allocator()?.freeUnusable(pod) : undefined;
-      return run && { message: "deallocation of ResourceClaim completed", nominate: undefined, victims: [], run };
+      const freeing = allocator()?.freeUnusable(pod);
+      return freeing && { ...freeing, nominate: undefined, victims: [] };
     },
-    reserve: (pod, nodeName) => (hasResourceClaims(pod) ? allocator()?.reserve(pod, nodeName) : undefined),
-    unreserve: (pod) => (hasResourceClaims(pod) ? allocator()?.unreserve(pod) : undefined),
-    preBind: (pod, _nodeName, signal) => (hasResourceClaims(pod) ? allocator()?.store(pod, signal) : undefined),
+    unreserve: (pod) => reservedIn(pod)?.unreserve(pod),
+    preBind: (pod, _nodeName, signal) => reservedIn(pod)?.store(pod, signal),
     untilReady(pod, nodeName) {
-      const claims = hasResourceClaims(pod) ? (allocator()?.waitsFor(pod) ?? []) : [];
+      const claims = reservedIn(pod)?.waitsFor(pod) ?? [];
       if (claims.length === 0) return undefined;
       return async (signal) => {
         const { waitUntilReady } = await import("../devices/wait-until-ready.ts");
@@ -84,6 +91,6 @@ function bindingHooks(
         await waitUntilReady(deps, claims, signal);
       };
     },
-    postBind: (pod) => (hasResourceClaims(pod) ? allocator()?.done(pod) : undefined),
+    postBind: (pod) => reservedIn(pod)?.done(pod),
   };
 }

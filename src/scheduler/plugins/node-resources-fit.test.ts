@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { DeviceClass } from "#api/devices/device-class.ts";
+import { build } from "#testing/build.ts";
 import { asking, infoOf, judge, makeNode, makePod, roomy, scoresOf, snapshotOf } from "#testing/scheduling.ts";
 import { nodeResourcesFit } from "./node-resources-fit.ts";
 
@@ -121,3 +123,57 @@ test("NodeResourcesFit waits for a pod that leaves enough", () => {
   assert.equal(helps({ cpu: "1" }), true);
   assert.equal(helps({ cpu: "2" }), false);
 });
+
+const gpu = "example.com/gpu";
+const gpuClass = (extendedResourceName = gpu, name = "gpus"): DeviceClass =>
+  build(DeviceClass, { metadata: { name }, spec: extendedResourceName ? { extendedResourceName } : {} });
+const classFor = (resource: string) => (resource === gpu ? gpuClass() : undefined);
+
+const fromClasses: { name: string; has: Amounts; used?: Amounts; reasons: string[] }[] = [
+  { name: "where no device plugin offers it", has: roomy, reasons: [] },
+  { name: "where the device plugin is gone", has: { ...roomy, [gpu]: "0" }, used: { [gpu]: "1" }, reasons: [] },
+  {
+    name: "but not where a device plugin offers too few",
+    has: { ...roomy, [gpu]: "1" },
+    reasons: [`Insufficient ${gpu}`],
+  },
+];
+for (const { name, has, used = {}, reasons } of fromClasses) {
+  test(`NodeResourcesFit leaves a resource of a device class to others, ${name}`, () => {
+    const snapshot = snapshotOf([node(has)], [placed("q", used)]);
+
+    const verdict = judge(nodeResourcesFit({}, classFor), pod({ [gpu]: "2" }), snapshot, "a");
+
+    assert.deepEqual(verdict?.reasons ?? [], reasons);
+  });
+}
+
+test("NodeResourcesFit looks at all nodes again when the classes of a pod's resources change", () => {
+  const snapshot = snapshotOf([node()]);
+  const basis = (plugin = nodeResourcesFit()) => plugin.basis?.(pod({ [gpu]: "1" }), snapshot);
+
+  assert.equal(basis(), nodeResourcesFit().basis?.(pod({}), snapshot));
+  assert.notEqual(basis(nodeResourcesFit({}, classFor)), basis());
+});
+
+const classChanges: { name: string; now: DeviceClass; before?: DeviceClass; wants: string; wakes: boolean }[] = [
+  { name: "a new class", now: gpuClass(), wants: gpu, wakes: true },
+  { name: "a new class by its name", now: gpuClass(""), wants: "deviceclass.resource.kubernetes.io/gpus", wakes: true },
+  { name: "a new class for something else", now: gpuClass("example.com/nic"), wants: gpu, wakes: false },
+  { name: "a class that offers it now", now: gpuClass(), before: gpuClass(""), wants: gpu, wakes: true },
+  { name: "a class that offers it still", now: gpuClass(), before: gpuClass(), wants: gpu, wakes: false },
+];
+for (const { name, now, before, wants, wakes } of classChanges) {
+  test(`NodeResourcesFit ${wakes ? "is" : "is not"} woken by ${name}`, () => {
+    const [hint] = nodeResourcesFit().retryOn?.objects ?? [];
+
+    const woken = hint?.mayHelp(pod({ [wants]: "1" }), {
+      type: "put",
+      object: now,
+      previous: before,
+      trace: undefined,
+    } as Parameters<typeof hint.mayHelp>[1]);
+
+    assert.equal(woken, wakes);
+  });
+}

@@ -1,37 +1,46 @@
-import { isExtendedResource } from "#api/core/container/resource-list.ts";
+import { deviceClassPrefix, isExtendedResource } from "#api/core/container/resource-list.ts";
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
+import { DeviceClass } from "#api/devices/device-class.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type NodeResourcesFitArgs } from "../args/plugin-args.ts";
-import { fits, type SchedulerPlugin } from "../framework.ts";
+import { type ClassFor, comesFromClass, resourcesFromClasses } from "../devices/extended/class-for.ts";
+import { fits, hint, type SchedulerPlugin } from "../framework.ts";
 import { maxScore } from "../normalize.ts";
 import { type PodRequest, type Resources, requestOf, resourcesOf } from "../resources.ts";
 import { areUsual } from "../scoring/amounts.ts";
 import { scoreByStrategy } from "../scoring/strategies.ts";
 import { type NodeInfo } from "../snapshot.ts";
 
+/** What has to be free on a node. */
+interface Needed extends Resources {
+  /** Resources that the devices of classes provide where no device plugin does. DynamicResources looks for those. */
+  readonly fromClasses?: ReadonlySet<string>;
+}
+
+const noClasses: ClassFor = () => undefined;
+
 /** Requires enough free resources, and prefers nodes by how much of them would be left. */
-export function nodeResourcesFit(args: NodeResourcesFitArgs = {}): SchedulerPlugin {
+export function nodeResourcesFit(args: NodeResourcesFitArgs = {}, classFor: ClassFor = noClasses): SchedulerPlugin {
   const needed = withoutIgnored(args);
-  const needs = (pod: Pod): Resources => needed(requestOf(pod));
+  const needs = (pod: Pod): Needed => {
+    const requests = needed(requestOf(pod));
+    const names = resourcesFromClasses(pod, classFor);
+    return names.length === 0 ? requests : { ...requests, fromClasses: new Set(names) };
+  };
   return {
     name: "NodeResourcesFit",
     weight: 1,
-    retryOn: {
-      node(pod, { change, object, previous, info }) {
-        if (change === "deleted" || !info || missingOn(needs(pod), info).length > 0) return false;
-        return !previous || offersMore(needs(pod), object, previous);
-      },
-      /** Only what is free on the node now counts, whichever pod left. */
-      pod: (pod, { info }) => info !== undefined && missingOn(needs(pod), info).length === 0,
-    },
+    retryOn: retryHints(needs),
 
     looksAt: (pod) => requestOf(pod).id,
+    basis: (pod) => resourcesFromClasses(pod, classFor).join(" "),
 
     preFilter: needs,
 
     filter(_pod, info, state) {
-      const requests = state as Resources;
+      const requests = state as Needed;
       if (hasRoom(requests, info)) return fits;
       return { reasons: missingOn(requests, info), isFinal: exceeds(requests, info.allocatable) };
     },
@@ -40,6 +49,25 @@ export function nodeResourcesFit(args: NodeResourcesFitArgs = {}): SchedulerPlug
     score: scoreOf(args),
   };
 }
+
+const retryHints = (needs: (pod: Pod) => Needed): NonNullable<SchedulerPlugin["retryOn"]> => ({
+  node(pod, { change, object, previous, info }) {
+    if (change === "deleted" || !info || missingOn(needs(pod), info).length > 0) return false;
+    return !previous || offersMore(needs(pod), object, previous);
+  },
+  /** Only what is free on the node now counts, whichever pod left. */
+  pod: (pod, { info }) => info !== undefined && missingOn(needs(pod), info).length === 0,
+  objects: [
+    hint(DeviceClass, (pod, change) => {
+      if (change.type === "delete") return false;
+      const { metadata, spec } = change.object;
+      const { scalar } = requestOf(pod).requests;
+      const name = spec.extendedResourceName ?? "";
+      if (!change.previous) return scalar.has(deviceClassPrefix + metadata.name) || scalar.has(name);
+      return change.previous.spec.extendedResourceName !== name && scalar.has(name);
+    }),
+  ],
+});
 
 type Score = NonNullable<SchedulerPlugin["score"]>;
 
@@ -86,7 +114,7 @@ function withoutIgnored({ ignoredResources = [], ignoredResourceGroups = [] }: N
 
 const leftShare = (used: number, of: number): number => (used > of ? 0 : Math.floor(((of - used) * maxScore) / of));
 
-function hasRoom(requests: Resources, { pods, allowedPods, allocatable, requested }: NodeInfo): boolean {
+function hasRoom(requests: Needed, { pods, allowedPods, allocatable, requested }: NodeInfo): boolean {
   return (
     pods.size < allowedPods &&
     isWithin(requests.milliCpu, allocatable.milliCpu - requested.milliCpu) &&
@@ -100,7 +128,7 @@ function hasRoom(requests: Resources, { pods, allowedPods, allocatable, requeste
 const isWithin = (amount: number, free: number): boolean => amount === 0 || amount <= free;
 
 /** What the node lacks for the pod, in upstream's words. */
-export function missingOn(requests: Resources, { pods, allowedPods, allocatable, requested }: NodeInfo): string[] {
+function missingOn(requests: Needed, { pods, allowedPods, allocatable, requested }: NodeInfo): string[] {
   const missing: string[] = [];
   if (pods.size >= allowedPods) missing.push("Too many pods");
   if (!isWithin(requests.milliCpu, allocatable.milliCpu - requested.milliCpu)) missing.push("Insufficient cpu");
@@ -111,21 +139,29 @@ export function missingOn(requests: Resources, { pods, allowedPods, allocatable,
   return [...missing, ...missingScalars(requests, { allocatable, requested })];
 }
 
-function missingScalars(requests: Resources, { allocatable, requested }: Pick<NodeInfo, "allocatable" | "requested">) {
+function missingScalars(requests: Needed, { allocatable, requested }: Pick<NodeInfo, "allocatable" | "requested">) {
   const isMissing = ([name, amount]: [string, number]): boolean =>
-    !isWithin(amount, (allocatable.scalar.get(name) ?? 0) - (requested.scalar.get(name) ?? 0));
+    !isWithin(amount, (allocatable.scalar.get(name) ?? 0) - (requested.scalar.get(name) ?? 0)) &&
+    !isFromClass(requests, name, allocatable);
   return [...requests.scalar].filter(isMissing).map(([name]) => `Insufficient ${name}`);
 }
 
+const isFromClass = ({ fromClasses }: Needed, name: string, { scalar }: Resources): boolean =>
+  (fromClasses?.has(name) ?? false) && comesFromClass(scalar, name);
+
 /** The pod would not fit even on the empty node. */
-const exceeds = (requests: Resources, allocatable: Resources): boolean =>
+const exceeds = (requests: Needed, allocatable: Resources): boolean =>
   requests.milliCpu > allocatable.milliCpu ||
   requests.memory > allocatable.memory ||
   requests.ephemeralStorage > allocatable.ephemeralStorage ||
-  requests.scalar.entries().some(([name, amount]) => amount > (allocatable.scalar.get(name) ?? 0));
+  requests.scalar
+    .entries()
+    .some(
+      ([name, amount]) => amount > (allocatable.scalar.get(name) ?? 0) && !isFromClass(requests, name, allocatable),
+    );
 
 /** The node now allows more pods, or has more of a requested resource. */
-function offersMore(requests: Resources, node: Node, previous: Node): boolean {
+function offersMore(requests: Needed, node: Node, previous: Node): boolean {
   const pods = ({ status }: Node): number => quantityValue(status?.allocatable?.pods ?? "0");
   if (pods(node) > pods(previous)) return true;
   const [now, before] = [resourcesOf(node.status?.allocatable), resourcesOf(previous.status?.allocatable)];
@@ -134,7 +170,11 @@ function offersMore(requests: Resources, node: Node, previous: Node): boolean {
     (requests.memory > 0 && now.memory > before.memory) ||
     (requests.ephemeralStorage > 0 && now.ephemeralStorage > before.ephemeralStorage) ||
     requests.scalar.entries().some(([name, amount]) => {
-      return amount > 0 && (now.scalar.get(name) ?? 0) > (before.scalar.get(name) ?? 0);
+      if (amount > 0 && (now.scalar.get(name) ?? 0) > (before.scalar.get(name) ?? 0)) return true;
+      return amount > 0 && isFromClass(requests, name, now) && isOtherwise(node, previous);
     })
   );
 }
+
+const isOtherwise = ({ status: now }: Node, { status: before }: Node): boolean =>
+  !equal(now?.allocatable, before?.allocatable);

@@ -44,5 +44,10 @@ export const isNativeResource = (name: string): boolean => !name.includes("/") |
 /** Offered by a device plugin or driver: `example.com/gpu`. */
 export const isExtendedResource = (name: string): boolean =>
   !isNativeResource(name) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`) === undefined;
+/** What every DeviceClass offers by its name: `deviceclass.resource.kubernetes.io/CLASS`. */
+export const deviceClassPrefix = "deviceclass.resource.kubernetes.io/";
+/** Whether a DeviceClass can stand behind the resource. */
+export const isDeviceResource = (name: string): boolean =>
+  isExtendedResource(name) || name.startsWith(deviceClassPrefix);
 /** Whether limits may add up to more than the node has. */
 export const isOvercommitAllowed = (name: string): boolean => isNativeResource(name) && !isHugePages(name);
