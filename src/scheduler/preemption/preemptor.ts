@@ -83,6 +83,8 @@ export class Preemptor {
     const lesser = nominations.lesser(plan.node, priorityOf(preemptor.pod));
     for (const { key } of lesser) nominations.delete(key);
     nominations.set(preemptor.key, preemptor.pod, plan.node);
+    // Their end is written later, but the next pod must already know of it.
+    this.#ended.add(plan.victims, this.#deps.clock.now());
     this.#awaited.set(
       preemptor.key,
       plan.victims.map(({ key }) => key),
@@ -132,7 +134,6 @@ export class Preemptor {
     { node, victims }: Preemption & { readonly node: string },
     { lesser, signal }: { readonly lesser: readonly Pod[]; readonly signal: AbortSignal },
   ): Promise<void> {
-    this.#ended.add(victims, this.#deps.clock.now());
     try {
       await Promise.all([
         preempt(this.#deps, { preemptor, node, victims, signal }),

@@ -39,6 +39,7 @@ export async function runOrdeal(seed: number, steps: number, hasFaults = true): 
   const random = new Random(seed);
   let made: Faults | undefined;
   let watchman: Watchman | undefined;
+  const onNomination = (pod: string, node: string): void => watchman?.onNomination(pod, node);
   const onBinding: OnBinding = (binding) => watchman?.onBinding(binding) ?? (() => undefined);
   await using cluster = await startCluster({
     controllers: false,
@@ -48,7 +49,7 @@ export async function runOrdeal(seed: number, steps: number, hasFaults = true): 
       const faults = new Faults(deps.clock, chance, rates);
       made = faults;
       return [
-        ...twoSchedulers(deps, { faults, random: chance, onBinding }),
+        ...twoSchedulers(deps, { faults, random: chance, onBinding, onNomination }),
         (stop) => runReconcilers([podRunner()], deps, stop),
       ];
     },

@@ -1,5 +1,5 @@
 import { type Binding } from "#api/core/binding.ts";
-import { type Client } from "#client/client.ts";
+import { type Client, type ObjectRef } from "#client/client.ts";
 import { schedulerUser } from "#cluster/identities.ts";
 import { isAbort, type Task } from "#lib/async/tasks.ts";
 import { type Random } from "#lib/data/random.ts";
@@ -24,6 +24,8 @@ export interface Harness {
   readonly faults: Faults;
   readonly random: Random;
   readonly onBinding: OnBinding;
+  /** Called when a scheduler asks to note in a pod that it waits for room on a node. That may fail. */
+  onNomination(pod: string, node: string): void;
 }
 
 /** Two processes with a scheduler, of which one leads. One that is killed comes back, with nothing that it knew. */
@@ -61,9 +63,14 @@ async function runOnce(deps: ComponentDeps, candidate: Candidate, stop: AbortSig
   }
 }
 
-function observed(client: Client, { identity, onBinding }: Candidate): Client {
+function observed(client: Client, { identity, onBinding, onNomination }: Candidate): Client {
   return {
     ...client,
+    patch(resource, ref, patch, options) {
+      const { status } = patch.body as { readonly status?: { readonly nominatedNodeName?: string | null } };
+      if (status?.nominatedNodeName) onNomination(nameOf(ref), status.nominatedNodeName);
+      return client.patch(resource, ref, patch, options);
+    },
     async createSubresource(resource, ref, subresource, body, options) {
       const settled = subresource === "binding" ? onBinding(sentBy(identity, body as unknown as Binding)) : undefined;
       try {
@@ -74,6 +81,8 @@ function observed(client: Client, { identity, onBinding }: Candidate): Client {
     },
   };
 }
+
+const nameOf = (ref: ObjectRef): string => ("metadata" in ref ? ref.metadata.name : ref.name) ?? "";
 
 const sentBy = (by: string, { metadata, target }: Binding): SentBinding => ({
   by,

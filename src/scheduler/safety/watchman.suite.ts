@@ -45,6 +45,8 @@ export class Watchman {
   readonly #disturbed = new Map<string, number>();
   /** Bindings that schedulers have asked for, by pod and node. */
   readonly #sent = new Map<string, Sent>();
+  /** Pods that schedulers wanted to wait for a node: they know that, even if the store does not. */
+  readonly #nominated = new Map<string, { readonly node: string; readonly atMs: number }>();
   /** When a pod last left, which may turn rules about other pods around. */
   #leftMs = Number.NEGATIVE_INFINITY;
   #moments: Moment[] = [];
@@ -93,6 +95,10 @@ export class Watchman {
     return () => {
       sent.hasAnswer = true;
     };
+  }
+
+  onNomination(pod: string, node: string): void {
+    this.#nominated.set(pod, { node, atMs: this.#clock.now() });
   }
 
   #placed({ pod: name, node: nodeName }: SentBinding): Pod | undefined {
@@ -152,14 +158,18 @@ export class Watchman {
       const least = Number(budget.spec?.minAvailable ?? 0);
       if (healthy.length >= least) continue;
       // Any of those that wait for this node may be the reason.
-      const preemptors = this.#waiting().filter(({ node }) => node === victim.spec.nodeName);
-      const isAvoidable = ({ world, waiting }: Moment): boolean =>
+      const now = this.#waiting();
+      const preemptors = now.filter(({ node }) => node === victim.spec.nodeName);
+      const isAvoidable = (world: World, waiting: readonly Waiting[]): boolean =>
         preemptors.every(({ pod }) => {
           const rivals = waiting.filter((other) => other.pod.metadata.uid !== pod.metadata.uid);
           const cluster = { world, waiting: rivals, budgets: [counted(budget, world)] };
           return bestEndings(cluster, pod).some((best) => best.broken === 0);
         });
-      if (preemptors.length > 0 && this.#moments.every(isAvoidable)) {
+      // A scheduler may see an old state of the store, but it always knows for whom it has made room itself.
+      const wasAvoidable = ({ world, waiting }: Moment): boolean =>
+        isAvoidable(world, waiting) && isAvoidable(world, [...waiting.filter((one) => !isAmong(now, one)), ...now]);
+      if (preemptors.length > 0 && this.#moments.every(wasAvoidable)) {
         this.faults.push(`the end of ${victim.metadata.name} broke the budget ${budget.metadata.name} without need`);
       }
     }
@@ -169,7 +179,9 @@ export class Watchman {
   #waiting(): Waiting[] {
     const pods = this.#informers.of(Pod).list();
     return pods.flatMap((pod) => {
-      const node = pod.spec.nodeName ? undefined : pod.status?.nominatedNodeName;
+      if (pod.spec.nodeName) return [];
+      const wanted = this.#nominated.get(pod.metadata.name);
+      const node = pod.status?.nominatedNodeName ?? (this.#isRecent(wanted?.atMs) ? wanted?.node : undefined);
       return node ? [{ pod, node }] : [];
     });
   }
@@ -186,6 +198,9 @@ export class Watchman {
     return atMs !== undefined && this.#clock.now() - atMs < lagMs;
   }
 }
+
+const isAmong = (waiting: readonly Waiting[], { pod }: Waiting): boolean =>
+  waiting.some((other) => other.pod.metadata.uid === pod.metadata.uid);
 
 const unplaced = (pod: Pod): Pod => ({ ...pod, spec: { ...pod.spec, nodeName: undefined } }) as unknown as Pod;
 

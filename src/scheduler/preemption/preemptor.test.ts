@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Pod } from "#api/core/pod.ts";
+import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { type Client } from "#client/client.ts";
+import { build } from "#testing/build.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
+import { asking, makeNode, makePod, podKey, snapshotOf, testProfile } from "#testing/scheduling.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { Decider } from "../decide.ts";
+import { Nominations } from "./nominations.ts";
+import { Preemptor } from "./preemptor.ts";
+
+const podOf = (
+  name: string,
+  priority: number,
+  parts: { nodeName?: string; labels?: Record<string, string> } = {},
+): Pod => {
+  const pod = makePod(name, { priority, containers: [asking({ cpu: "2" })], ...parts });
+  return { ...pod, metadata: { ...pod.metadata, uid: name } };
+};
+
+/** Two nodes with a pod that a budget protects, which allows one of them to end, and one with a more important pod. */
+function setUp() {
+  const informers = createFakeInformers();
+  const labels = { app: "guarded" };
+  informers.put(
+    PodDisruptionBudget,
+    build(PodDisruptionBudget, {
+      metadata: { name: "b", namespace: "default" },
+      spec: { selector: { matchLabels: labels } },
+      status: { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1, expectedPods: 2 },
+    }),
+  );
+  const allocatable = { cpu: "2", memory: "8Gi", pods: "10" };
+  const snapshot = snapshotOf(
+    ["a", "b", "c"].map((name) => makeNode(name, { status: { allocatable } })),
+    [
+      podOf("first", 0, { nodeName: "a", labels }),
+      podOf("second", 0, { nodeName: "b", labels }),
+      podOf("other", 5, { nodeName: "c" }),
+    ],
+  );
+  const profile = testProfile();
+  const nominations = new Nominations();
+  const decider = new Decider(profile, snapshot, () => 0, nominations);
+  const preemptor = new Preemptor({
+    client: {} as Client,
+    events: { event: () => undefined } as never,
+    clock: createVirtualClock(),
+    schedulerName: profile.schedulerName,
+    plugins: profile.plugins,
+    snapshot,
+    nominations,
+    budgets: informers.of(PodDisruptionBudget),
+    random: () => 0,
+  });
+  return async (pod: Pod) => {
+    const decision = decider.decide(pod);
+    assert(decision.node === undefined);
+    const outcome = await preemptor.makeRoom({ key: podKey(pod), pod }, decision.rejections, { isThere: () => true });
+    return outcome?.victims.map((victim) => victim.pod.metadata.name);
+  };
+}
+
+test("a pod that was chosen to end counts against its budget before its end is written", async () => {
+  const makeRoomFor = setUp();
+
+  assert.deepEqual(await makeRoomFor(podOf("one", 10)), ["first"]);
+  assert.deepEqual(await makeRoomFor(podOf("two", 10)), ["other"]);
+});
