@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import type { Client } from "#client/client.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { build } from "#testing/build.ts";
 import { startDeviceDriver } from "#testing/peers/device-driver.ts";
 import { ClaimManager } from "./claim-manager.ts";
 import { draService } from "./dra-calls.ts";
+import { podClaims } from "./pod-claims.ts";
 
 const name = "gpu.example.com";
 const results = [{ request: "gpu", driver: name, pool: "p", device: "d" }];
@@ -76,6 +78,45 @@ test("a claim is prepared once for two pods, and undone after the last of them, 
   await next.unprepare(podOf("b"));
   await next.unprepare(podOf("b"));
   assert.deepEqual(driver.calls, ["prepare c", "unprepare c"]);
+});
+
+test("containers get the devices of the claim that the scheduler made for their extended resources", async () => {
+  await using world = await setUp();
+  using manager = await world.open();
+  manager.register(world.info);
+  const resource = "example.com/gpu";
+  const limits = { [resource]: "1" };
+  const mapping = (containerName: string, requestName: string) => ({
+    containerName,
+    resourceName: resource,
+    requestName,
+  });
+  const pod = build(Pod, {
+    metadata: { name: "a" },
+    spec: {
+      containers: [
+        { name: "main", image: "a", resources: { limits, requests: limits } },
+        { name: "other", image: "a", resources: { limits, requests: limits } },
+        { name: "none", image: "a" },
+      ],
+    },
+    status: {
+      extendedResourceClaimStatus: {
+        resourceClaimName: "c",
+        requestMappings: [mapping("main", "gpu"), mapping("other", "container-1-request-0"), mapping("none", "gpu")],
+      },
+    },
+  });
+
+  const claims = podClaims(manager, { get: async () => claimFor("a") } as unknown as Client);
+  await claims.prepare(pod);
+
+  assert.deepEqual(
+    pod.spec.containers.map((container) => claims.devicesOf(pod, container)),
+    [[`${name}/gpu=c`], [], []],
+  );
+  await claims.unprepare(pod);
+  assert.deepEqual(world.driver.calls, ["prepare c", "unprepare c"]);
 });
 
 test("a pod waits for its driver, and for the driver to succeed", async () => {

@@ -1,8 +1,10 @@
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { quantityValue } from "#api/meta/quantity.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { KeyedTurns } from "#lib/async/keyed-turns.ts";
+import { own } from "#lib/data/own.ts";
 import { GrpcClient } from "#lib/proto/grpc/client.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type ClaimToPrepare, draCalls, draService, type PreparedDevice } from "./dra-calls.ts";
@@ -67,10 +69,11 @@ export class ClaimManager implements Disposable {
   }
 
   /** The CDI names of the devices that a container uses. */
-  devicesOf(pod: Pod, { resources }: AnyContainer): string[] {
+  devicesOf(pod: Pod, container: AnyContainer): string[] {
     const names = claimNames(pod);
     const { namespace } = pod.metadata;
-    return (resources.claims ?? []).flatMap(({ name, request }) => {
+    const uses = [...(container.resources.claims ?? []), ...extendedUses(pod, container)];
+    return uses.flatMap(({ name, request }) => {
       const claim = this.#prepared.named(namespace, names.get(name) ?? "");
       if (!claim?.pods.includes(pod.metadata.uid)) return [];
       const devices = Object.values(claim.drivers).flatMap((one) => one ?? []);
@@ -164,7 +167,20 @@ export class ClaimManager implements Disposable {
 
 const turnOf = (namespace: string, name: string): string => `${namespace}/${name}`;
 
-export const hasClaims = ({ spec }: Pod): boolean => (spec.resourceClaims?.length ?? 0) > 0;
+export const hasClaims = ({ spec, status }: Pod): boolean =>
+  (spec.resourceClaims?.length ?? 0) > 0 || status.extendedResourceClaimStatus !== undefined;
+
+/** What a container gets of the claim for extended resources. */
+const extendedUses = ({ status }: Pod, { name: container, resources }: AnyContainer) =>
+  (status.extendedResourceClaimStatus?.requestMappings ?? [])
+    .filter((one) => one.containerName === container && isRequested(resources, one.resourceName))
+    .map(({ requestName: request }) => ({ name: forExtended, request }));
+
+const isRequested = ({ requests }: AnyContainer["resources"], resource: string): boolean =>
+  quantityValue(own(requests, resource) ?? "0") > 0;
+
+/** Stands for the claim that the scheduler created. No entry of a pod has this name. */
+const forExtended = "";
 
 /** Entry of the pod → the name of its claim. */
 function claimNames({ spec, status }: Pod): Map<string, string> {
@@ -173,6 +189,7 @@ function claimNames({ spec, status }: Pod): Map<string, string> {
     name,
     resourceClaimName ?? made.get(name),
   ]);
+  names.push([forExtended, status.extendedResourceClaimStatus?.resourceClaimName]);
   return new Map(names.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 

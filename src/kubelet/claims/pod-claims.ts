@@ -9,7 +9,7 @@ export const podClaims = (manager: ClaimManager, client: Client): PodClaims => (
     if (!hasClaims(pod)) return;
     await manager.prepare(pod, (namespace, name) => client.get(ResourceClaim, { namespace, name }));
   },
-  devicesOf: (pod, container) => (container.resources.claims?.length ? manager.devicesOf(pod, container) : []),
+  devicesOf: (pod, container) => (hasClaims(pod) ? manager.devicesOf(pod, container) : []),
   async unprepare(pod) {
     if (hasClaims(pod)) await manager.unprepare(pod);
   },

@@ -15,25 +15,36 @@ export const mayWantDevices = ({ spec }: Pod): boolean =>
 export const hasExtendedResources = ({ resources }: AnyContainer): boolean =>
   Object.keys(resources.limits ?? {}).some(isExtendedResource);
 
-export function deviceRequest({ metadata, spec }: Pod, { name, resources }: AnyContainer): DeviceRequest {
+export function deviceRequest({ metadata, spec, status }: Pod, { name, resources }: AnyContainer): DeviceRequest {
   const init = spec.initContainers?.find((one) => one.name === name);
   return {
     podUid: metadata.uid,
     container: name,
     isPassedOn: init !== undefined && init.restartPolicy !== "Always",
-    resources: devicesIn(resources.limits),
+    resources: devicesIn(resources.limits, (resource) => comesFromClaim(status, resource, name)),
   };
 }
 
 /** The devices that a pod needs at once. */
-export const podDeviceRequest = ({ metadata, spec }: Pod): DeviceRequest => ({
+export const podDeviceRequest = ({ metadata, spec, status }: Pod): DeviceRequest => ({
   podUid: metadata.uid,
   container: "",
   isPassedOn: false,
-  resources: devicesIn(podLimits(spec)),
+  resources: devicesIn(podLimits(spec), (resource) => comesFromClaim(status, resource)),
 });
 
-function devicesIn(limits: Readonly<Record<string, string>> = {}): Record<string, number> {
-  const extended = Object.entries(limits).filter(([resource]) => isExtendedResource(resource));
+/** Whether the claim that the scheduler made provides the resource, for one container or for any. */
+export const comesFromClaim = (status: Pod["status"], resource: string, container?: string): boolean =>
+  status.extendedResourceClaimStatus?.requestMappings.some(
+    (one) => one.resourceName === resource && (container === undefined || one.containerName === container),
+  ) ?? false;
+
+function devicesIn(
+  limits: Readonly<Record<string, string>> = {},
+  isElsewhere: (resource: string) => boolean,
+): Record<string, number> {
+  const extended = Object.entries(limits).filter(
+    ([resource]) => isExtendedResource(resource) && !isElsewhere(resource),
+  );
   return Object.fromEntries(extended.map(([resource, amount]) => [resource, quantityValue(amount)]));
 }

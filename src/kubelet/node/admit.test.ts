@@ -23,6 +23,38 @@ test("admitPod() allows a port that only an init container of another pod used",
   assert.equal(admitPod(aPod({}, taking(8000)), { allocatable, others: [other] }), undefined);
 });
 
+const gpu = "example.com/gpu";
+const ofClass = "deviceclass.resource.kubernetes.io/gpu";
+const fromClaim = (resourceName: string) => ({
+  extendedResourceClaimStatus: {
+    resourceClaimName: "c",
+    requestMappings: [{ containerName: "main", resourceName, requestName: "container-0-request-0" }],
+  },
+});
+const deviceCases: readonly [
+  name: string,
+  resource: string,
+  offered: string | undefined,
+  status: object,
+  reason?: string,
+][] = [
+  ["does not ask for what a claim provides", gpu, undefined, fromClaim(gpu)],
+  ["does not ask for it where a device plugin is gone", gpu, "0", fromClaim(gpu)],
+  ["asks for what a device plugin has lost", gpu, "0", {}, `OutOf${gpu}`],
+  ["asks for what a device plugin offers", gpu, "1", {}, `OutOf${gpu}`],
+  ["does not ask for what a class provides by its name", ofClass, undefined, fromClaim(ofClass)],
+];
+for (const [name, resource, offered, status, reason] of deviceCases) {
+  test(`admitPod() ${name}`, () => {
+    const pod = aPod({}, { name: "main", resources: { requests: { [resource]: "2" }, limits: { [resource]: "2" } } });
+    const room = { ...allocatable, ...(offered === undefined ? {} : { [resource]: offered }) };
+
+    const rejection = admitPod({ ...pod, status: { ...pod.status, ...status } }, { allocatable: room, others: [] });
+
+    assert.equal(rejection?.reason, reason);
+  });
+}
+
 const labelled = (spec: object = {}) => build(Node, { metadata: { name: "n1", labels: { disk: "ssd" } }, spec });
 const tainted = (effect: string) => labelled({ taints: [{ key: "k", value: "v", effect }] });
 const onlyOn = (...values: string[]) => ({

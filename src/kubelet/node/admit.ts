@@ -1,4 +1,4 @@
-import { isExtendedResource } from "#api/core/container/resource-list.ts";
+import { isDeviceResource } from "#api/core/container/resource-list.ts";
 import type { Node } from "#api/core/node.ts";
 import { matchesRequired } from "#api/core/node-match.ts";
 import { hostPorts, isAnyPortTaken } from "#api/core/pod/host-ports.ts";
@@ -8,6 +8,7 @@ import { tolerates } from "#api/core/pod/tolerations.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
 import { isStaticPod } from "#kubelet/resources/critical-pod.ts";
+import { comesFromClaim } from "./admit-devices.ts";
 import type { Amounts } from "./machine.ts";
 
 export interface Rejection {
@@ -126,7 +127,9 @@ function findShortage(pod: Pod, { allocatable, others }: NodeRoom): Rejection | 
   for (const [name, amount] of Object.entries(requests)) {
     const requested = measure(name)(amount);
     // An extended resource that this node does not offer is not checked here.
-    if (requested === 0 || (isExtendedResource(name) && allocatable[name] === undefined)) continue;
+    if (requested === 0 || (isDeviceResource(name) && allocatable[name] === undefined)) continue;
+    // Nor what a claim provides because the node has none.
+    if (quantityValue(allocatable[name] ?? "0") === 0 && comesFromClaim(pod.status, name)) continue;
     const used = others.reduce((sum, other) => sum + measure(name)(podRequests(other.spec)[name] ?? "0"), 0);
     const there = measure(name)(allocatable[name] ?? "0");
     if (requested + used > there) return shortage(name, { requested, used, capacity: there });
