@@ -44,7 +44,7 @@ export const defaultPlugins = (deps: PluginDeps, args: PluginArgs = {}): readonl
   volumeZone(deps),
   podTopologySpread(findPeers(deps.informers), args.PodTopologySpread),
   interPodAffinity(namespaceLabels(deps.informers), args.InterPodAffinity),
-  dynamicResources(deps),
+  dynamicResources(deps, args.DynamicResources),
   defaultPreemption(args.DefaultPreemption),
   nodeResourcesBalancedAllocation(args.NodeResourcesBalancedAllocation),
   imageLocality,

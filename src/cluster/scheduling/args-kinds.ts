@@ -2,6 +2,7 @@ import { validateNodeAffinity } from "#api/core/pod/validate/validate-affinity.t
 import { type Cursor } from "#api/cursor.ts";
 import { qualifiedName } from "#api/meta/names.ts";
 import * as args from "#scheduler/args/plugin-args.ts";
+import { parseDuration } from "#schema/duration.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { type ConfigKind } from "#server/config/config-file.ts";
 
@@ -19,6 +20,11 @@ export const argsKinds = {
     if (seconds.value < 1 || seconds.value > 900) seconds.invalid("not in valid range [1, 900]");
   }),
   DefaultPreemption: kindOf("DefaultPreemption", args.DefaultPreemptionArgs, validatePreemption),
+  DynamicResources: kindOf("DynamicResources", args.DynamicResourcesArgs, (at) => {
+    if (parseDuration(at.value.filterTimeout) < 0n) at.field("filterTimeout").invalid("must be zero or positive");
+    if (parseDuration(at.value.bindingTimeout) < second)
+      at.field("bindingTimeout").invalid("must be at least 1 second");
+  }),
   InterPodAffinity: kindOf("InterPodAffinity", args.InterPodAffinityArgs, (at) => {
     const weight = at.field("hardPodAffinityWeight");
     if (weight.value < 0 || weight.value > 100) weight.invalid("not in valid range [0, 100]");
@@ -39,6 +45,8 @@ export const argsKinds = {
     if (at.value.shape) at.field("shape").invalid(detail);
   }),
 } as const;
+
+const second = 1_000_000_000n;
 
 function validatePreemption(at: Cursor<args.DefaultPreemptionArgs>): void {
   const [share, count] = [at.field("minCandidateNodesPercentage"), at.field("minCandidateNodesAbsolute")];

@@ -119,6 +119,10 @@ const refused: readonly (readonly [text: string, message: string])[] = [
     `${at}hardPodAffinityWeight: Invalid value: -1: not in valid range [0, 100]`,
   ],
   [
+    withArgs("DynamicResources", "{ filterTimeout: -1s, bindingTimeout: 10ms }"),
+    `${at}filterTimeout: Invalid value: "-1s": must be zero or positive; bindingTimeout: Invalid value: "10ms": must be at least 1 second`,
+  ],
+  [
     withArgs("VolumeBinding", "{ bindTimeoutSeconds: -1 }"),
     `${at}bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value`,
   ],

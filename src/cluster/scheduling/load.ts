@@ -99,7 +99,7 @@ function setUp(
   deps: PluginDeps,
   { file, extenders }: { readonly file: string; readonly extenders: Extenders | undefined },
 ): SchedulerSetup {
-  const shared = { ...deps, reservations: new Reservations() };
+  const shared = { ...deps, reservations: new Reservations(), devices: {} };
   const known = new Map<string, SchedulerPlugin>();
   const built = profiles.map((loaded) => buildProfile(config, loaded, shared, known));
   const faults = built.flatMap((each) => each.faults);

@@ -1,7 +1,7 @@
 import { NodeAffinity, TopologySpreadConstraint } from "#api/core/pod/affinity.ts";
 import { defaulted, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { boolean, int32, int64, list, string } from "#schema/types.ts";
+import { boolean, duration, int32, int64, list, string } from "#schema/types.ts";
 
 /** The arguments of plugins, as upstream's KubeSchedulerConfiguration v1 has them. */
 
@@ -78,6 +78,13 @@ export const VolumeBindingArgs = object("VolumeBindingArgs", "Arguments of Volum
 });
 export interface VolumeBindingArgs extends Infer<typeof VolumeBindingArgs> {}
 
+export const DynamicResourcesArgs = object("DynamicResourcesArgs", "Arguments of DynamicResources.", {
+  ...typed,
+  filterTimeout: defaulted(3, duration(), "10s", "How long devices are looked for on one node, at most; 0s: as usual."),
+  bindingTimeout: defaulted(4, duration(), "10m", "How long a pod waits for its devices to become ready."),
+});
+export interface DynamicResourcesArgs extends Infer<typeof DynamicResourcesArgs> {}
+
 export const DefaultPreemptionArgs = object("DefaultPreemptionArgs", "Arguments of DefaultPreemption.", {
   ...typed,
   minCandidateNodesPercentage: defaulted(3, int32(), 10, "Share of the nodes that is looked at, in per cent."),
@@ -99,6 +106,7 @@ export interface PluginArgs {
   readonly PodTopologySpread?: PodTopologySpreadArgs;
   readonly NodeAffinity?: NodeAffinityArgs;
   readonly VolumeBinding?: VolumeBindingArgs;
+  readonly DynamicResources?: DynamicResourcesArgs;
   readonly DefaultPreemption?: DefaultPreemptionArgs;
   readonly Coscheduling?: CoschedulingArgs;
 }

@@ -2,9 +2,6 @@ import { type AllocatedDeviceStatus } from "#api/devices/claim-status.ts";
 import { type ResourceClaim } from "#api/devices/resource-claim.ts";
 import { findCondition } from "#api/meta/condition.ts";
 
-/** As upstream: how long a pod waits for devices to become ready. */
-export const bindingTimeoutMs = 600_000;
-
 /** Whether the devices of a claim have to become ready before a pod can use it. */
 export const hasConditions = ({ status }: ResourceClaim): boolean =>
   status.allocation?.devices.results?.some(({ bindingConditions }) => bindingConditions?.length) ?? false;
@@ -29,7 +26,7 @@ export function readinessOf({ metadata, status }: ResourceClaim): boolean | stri
 }
 
 /** Whether a claim waits for its devices in vain. */
-export function hasFailed(claim: ResourceClaim, nowMs: number): boolean {
+export function hasFailed(claim: ResourceClaim, nowMs: number, bindingTimeoutMs: number): boolean {
   if (!hasConditions(claim)) return false;
   const readiness = readinessOf(claim);
   if (typeof readiness === "string") return true;

@@ -15,7 +15,7 @@ import { type AcrossNodes, type Rejection, reject, rejectFinally } from "../fram
 import { resourcesOf } from "../resources.ts";
 import { type NodeInfo, type Snapshot } from "../snapshot.ts";
 import { hasConditions, hasFailed } from "./binding-conditions.ts";
-import { DeviceLedger } from "./device-ledger.ts";
+import { DeviceStock, type SharedStock } from "./device-stock.ts";
 import { type ClassFor, classesOf } from "./extended/class-for.ts";
 import {
   type ExtendedClaim,
@@ -29,8 +29,6 @@ import { type ClaimsToPlace, isUsable, type NodeResult, NodeResults } from "./no
 import { isReservedFor, resourceClaimsOf } from "./pod-claims.ts";
 import { renderAllocation } from "./search/render-allocation.ts";
 import { type WantedClaim, wantedBy } from "./search/wanted.ts";
-import { SelectorResults } from "./selector-results.ts";
-import { StepShares } from "./step-shares.ts";
 import { deallocate, unreserve, writeClaim } from "./write-claim.ts";
 
 export interface AllocatorDeps {
@@ -39,7 +37,21 @@ export interface AllocatorDeps {
   readonly clock: Clock;
   /** For the ids of shares. */
   readonly random?: Random;
+  /** What several profiles share; by default one has its own. */
+  readonly devices?: SharedStock;
+  readonly limits?: DeviceLimits;
 }
+
+/** What the plugin's arguments decide. */
+export interface DeviceLimits {
+  /** The longest search on one node. */
+  readonly stepsPerNode: number;
+  /** How long a pod waits for devices to become ready. */
+  readonly bindingTimeoutMs: number;
+}
+
+/** About 20 ms of work, and upstream's ten minutes. */
+export const usualLimits: DeviceLimits = { stepsPerNode: 20_000, bindingTimeoutMs: 600_000 };
 
 /** What is known about the claims of the pod that is being placed. */
 interface Prepared {
@@ -74,9 +86,8 @@ const cacheLimits = { entries: 64, chars: 4 << 20, keyChars: 64 << 10 };
 export class DeviceAllocator {
   readonly #deps: AllocatorDeps;
   readonly #classFor: ClassFor;
-  readonly #ledger: DeviceLedger;
-  readonly #selectors = new SelectorResults();
-  readonly #shares: StepShares;
+  readonly #stock: DeviceStock;
+  readonly #limits: DeviceLimits;
   /** By what the claims of a pod ask for. */
   readonly #results = new BoundedCache<NodeResults>(cacheLimits);
   readonly #reservations = new Map<string, readonly Reservation[]>();
@@ -86,8 +97,10 @@ export class DeviceAllocator {
   private constructor(deps: AllocatorDeps) {
     this.#deps = deps;
     this.#classFor = classesOf(deps.informers);
-    this.#shares = new StepShares(deps.clock);
-    this.#ledger = new DeviceLedger(deps.informers);
+    this.#limits = deps.limits ?? usualLimits;
+    const { devices = {} } = deps;
+    devices.stock ??= new DeviceStock(deps);
+    this.#stock = devices.stock;
   }
 
   static async open(deps: AllocatorDeps): Promise<DeviceAllocator> {
@@ -98,7 +111,7 @@ export class DeviceAllocator {
   }
 
   follow(): () => void {
-    return this.#ledger.follow();
+    return this.#stock.follow();
   }
 
   /** Looks at all nodes, as far as the claims of the pod allow it. */
@@ -124,9 +137,10 @@ export class DeviceAllocator {
 
   async #look({ metadata }: Pod, claims: ClaimsToPlace, nodes: readonly NodeInfo[]): Promise<NodeResults> {
     const results = this.#resultsOf(claims);
-    await this.#selectors.compile(claims.wanted);
-    const steps = this.#shares.left(metadata.namespace);
-    this.#shares.spend(metadata.namespace, steps - (await results.refresh(nodes, steps)));
+    const { selectors, shares } = this.#stock;
+    await selectors.compile(claims.wanted);
+    const steps = shares.left(metadata.namespace);
+    shares.spend(metadata.namespace, steps - (await results.refresh(nodes, steps)));
     return results;
   }
 
@@ -169,7 +183,7 @@ export class DeviceAllocator {
       allocation: renderAllocation({ claim: one.claim, picks: picks[at] ?? [], node: nodeName, newUid }),
       written: undefined,
     }));
-    for (const { claim, allocation } of given) this.#ledger.decide(claim, allocation);
+    for (const { claim, allocation } of given) this.#stock.ledger.decide(claim, allocation);
     const shared = found.allocated.map((claim) => ({ claim, allocation: undefined, written: undefined }));
     this.#reservations.set(pod.metadata.uid, [...given, ...shared]);
   }
@@ -185,7 +199,7 @@ export class DeviceAllocator {
       if (extended) await this.#storeExtended(reservation, extended, { pod, signal });
       else if (!isReservedFor(claim, pod)) {
         reservation.written = await writeClaim(this.#deps, { claim, pod, allocation }, signal);
-        this.#ledger.wrote(reservation.written);
+        this.#stock.ledger.wrote(reservation.written);
       }
     }
   }
@@ -199,10 +213,10 @@ export class DeviceAllocator {
     const { claim, allocation } = reservation;
     const created = await createClaim(client, extended, signal);
     reservation.created = created;
-    if (allocation) this.#ledger.decide(created, allocation);
-    this.#ledger.takeBack(claim);
+    if (allocation) this.#stock.ledger.decide(created, allocation);
+    this.#stock.ledger.takeBack(claim);
     reservation.written = await writeClaim(this.#deps, { claim: created, pod, allocation }, signal);
-    this.#ledger.wrote(reservation.written);
+    this.#stock.ledger.wrote(reservation.written);
     await noteClaim({ client, signal }, pod, { ...extended, claim: created });
   }
 
@@ -221,7 +235,7 @@ export class DeviceAllocator {
     const reservations = this.#reservations.get(pod.metadata.uid) ?? [];
     this.#reservations.delete(pod.metadata.uid);
     for (const { claim, allocation, written, created, extended } of reservations) {
-      if (allocation && !written) this.#ledger.takeBack(created ?? claim);
+      if (allocation && !written) this.#stock.ledger.takeBack(created ?? claim);
       if (created) await this.#deleteUnused(created, pod);
       else if (!extended && (written || isReservedFor(claim, pod))) await unreserve(this.#deps, claim, pod);
     }
@@ -262,7 +276,7 @@ export class DeviceAllocator {
     const wanted: WantedClaim[] = [];
     for (const claim of claims) {
       const { namespace, name } = claim.metadata;
-      if (this.#ledger.isPending(claim))
+      if (this.#stock.ledger.isPending(claim))
         return `resource claim ${namespace}/${name} is in the process of being allocated`;
       if (claim.status.allocation) continue;
       const one = wantedBy(claim, (className) => informers.of(DeviceClass).get({ name: className }));
@@ -270,7 +284,8 @@ export class DeviceAllocator {
       wanted.push(one);
     }
     const allocated = claims.filter(({ status }) => status.allocation);
-    return { allocated, wanted, failed: allocated.filter((claim) => hasFailed(claim, clock.now())) };
+    const isFailed = (claim: ResourceClaim) => hasFailed(claim, clock.now(), this.#limits.bindingTimeoutMs);
+    return { allocated, wanted, failed: allocated.filter(isFailed) };
   }
 
   #extendedOf(pod: Pod): ExtendedWants | undefined {
@@ -314,7 +329,7 @@ export class DeviceAllocator {
     const key = JSON.stringify([selectors, failed.length, wanted.map(({ shape }) => shape)]);
     const known = this.#results.get(key);
     if (known) return known;
-    const results = new NodeResults(this.#ledger, this.#selectors, claims);
+    const results = new NodeResults(this.#stock, claims, this.#limits.stepsPerNode);
     this.#results.set(key, results);
     return results;
   }

@@ -33,7 +33,8 @@ test("NodeResults.refresh() continues with the nodes for which the last attempt 
   const claim = build(ResourceClaim, { metadata: { name: "c" }, spec: { devices: { requests } } });
   const wanted = wantedBy(claim, () => deviceClass);
   assert(typeof wanted === "object");
-  const results = new NodeResults(ledgerOf(), new SelectorResults(), { allocated: [], failed: [], wanted: [wanted] });
+  const stock = { ledger: ledgerOf(), selectors: new SelectorResults() };
+  const results = new NodeResults(stock, { allocated: [], failed: [], wanted: [wanted] }, 20_000);
   const { nodes } = snapshotOf(names.map((name) => makeNode(name)));
   const fitting = () => names.filter((name) => results.of(name).rejection === undefined);
   const stepsPerNode = 3;

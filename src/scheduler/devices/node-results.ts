@@ -5,6 +5,7 @@ import { Slice } from "#lib/async/turns.ts";
 import { type Rejection, rejectFinally } from "../framework.ts";
 import { type NodeInfo } from "../snapshot.ts";
 import { type DeviceLedger } from "./device-ledger.ts";
+import { type DeviceStock } from "./device-stock.ts";
 import { Budget, Unallocatable } from "./search/budget.ts";
 import { findDevices, type PickedDevice } from "./search/find-devices.ts";
 import { isOnNode } from "./search/pool.ts";
@@ -31,8 +32,6 @@ const unavailable = { rejection: rejectFinally("resourceclaim not available on t
 const tooFew = { rejection: rejectFinally("cannot allocate all claims"), score: 0 };
 const notTried = { rejection: rejectFinally("timed out trying to allocate devices"), score: 0 };
 
-/** About 20 ms of work. */
-const maxStepsPerNode = 20_000;
 /** How often changes during an attempt are followed. What changes later is found out when devices are reserved. */
 const maxRounds = 3;
 
@@ -41,6 +40,7 @@ export class NodeResults {
   readonly #ledger: DeviceLedger;
   readonly #selectors: SelectorResults;
   readonly #claims: ClaimsToPlace;
+  readonly #stepsPerNode: number;
   readonly #results = new Map<string, NodeResult>();
   #nodes: readonly NodeInfo[] = [];
   /** Whether the last attempt ended before it had looked at all nodes. The next one continues. */
@@ -50,10 +50,15 @@ export class NodeResults {
   /** Nodes without devices of their own that reach the same shared ones get the same result. */
   #alike = new Map<string, NodeResult>();
 
-  constructor(ledger: DeviceLedger, selectors: SelectorResults, claims: ClaimsToPlace) {
+  constructor(
+    { ledger, selectors }: Pick<DeviceStock, "ledger" | "selectors">,
+    claims: ClaimsToPlace,
+    stepsPerNode: number,
+  ) {
     this.#ledger = ledger;
     this.#selectors = selectors;
     this.#claims = claims;
+    this.#stepsPerNode = stepsPerNode;
   }
 
   of(node: string): NodeResult {
@@ -69,12 +74,12 @@ export class NodeResults {
       if (stale.length === 0) return left;
       for (const { node } of stale) {
         if (!node) continue;
-        const steps = Math.min(maxStepsPerNode, left);
+        const steps = Math.min(this.#stepsPerNode, left);
         const budget = new Budget(steps);
         const result = this.#look(node, budget);
         left -= steps - Math.max(budget.left, 0);
         // Only the rest of the steps was left for this node.
-        this.#isPartial = budget.left < 0 && steps < maxStepsPerNode;
+        this.#isPartial = budget.left < 0 && steps < this.#stepsPerNode;
         if (this.#isPartial) return left;
         this.#results.set(node.metadata.name, result);
         if (slice.isOver) await slice.rest();
@@ -84,7 +89,7 @@ export class NodeResults {
   }
 
   /** The devices that the claims would get on a node now. Throws Unallocatable. */
-  find(node: Node, budget = new Budget(maxStepsPerNode)): PickedDevice[][] | undefined {
+  find(node: Node, budget = new Budget(this.#stepsPerNode)): PickedDevice[][] | undefined {
     const { slices, used } = this.#ledger;
     budget.spend(slices.devicesNear(node) / 2);
     return findDevices({

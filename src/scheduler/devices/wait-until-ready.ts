@@ -1,16 +1,17 @@
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { bindingTimeoutMs, readinessOf } from "./binding-conditions.ts";
+import { readinessOf } from "./binding-conditions.ts";
 
 interface WaitDeps {
   readonly informers: Informers;
   readonly clock: Clock;
+  readonly bindingTimeoutMs: number;
 }
 
 /** Waits until the drivers say that the devices of all claims are ready. Rejects if one of them fails or it takes too long. */
 export async function waitUntilReady(
-  { informers, clock }: WaitDeps,
+  { informers, clock, bindingTimeoutMs }: WaitDeps,
   claims: readonly ResourceClaim[],
   signal: AbortSignal,
 ): Promise<void> {

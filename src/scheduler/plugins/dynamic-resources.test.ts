@@ -10,6 +10,7 @@ import { build } from "#testing/build.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { asking, makeNode, makePod, roomy, snapshotOf } from "#testing/scheduling.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { type DynamicResourcesArgs } from "../args/plugin-args.ts";
 import { dynamicResources } from "./dynamic-resources.ts";
 
 const namespace = "default";
@@ -44,11 +45,14 @@ function setUp() {
         spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu", count } }] } },
       }),
     );
-  const plugin = dynamicResources({ client: {} as Client, informers, clock: createVirtualClock() });
+  const clock = createVirtualClock();
+  const deps = { client: {} as Client, informers, clock, devices: {} };
+  const withArgs = (args?: DynamicResourcesArgs) => dynamicResources(deps, args);
+  const plugin = withArgs();
   const nodes = ["a", "b", "c"].map((name) => makeNode(name));
   for (const node of nodes) informers.put(Node, node);
   const snapshot = snapshotOf(nodes);
-  return { plugin, claim, snapshot, informers };
+  return { plugin, withArgs, claim, snapshot, informers, clock };
 }
 
 const podWith = (name: string, resourceClaimName: string): Pod => {
@@ -56,7 +60,10 @@ const podWith = (name: string, resourceClaimName: string): Pod => {
   return { ...pod, metadata: { ...pod.metadata, uid: name } };
 };
 
-async function feasible({ plugin, snapshot }: ReturnType<typeof setUp>, pod: Pod): Promise<string[]> {
+async function feasible(
+  { plugin, snapshot }: Pick<ReturnType<typeof setUp>, "plugin" | "snapshot">,
+  pod: Pod,
+): Promise<string[]> {
   await plugin.prepare?.(pod, snapshot);
   const across = plugin.acrossNodes?.(pod, snapshot);
   return snapshot.nodes.filter(({ slot }) => !across?.filter?.(slot)).map(({ name }) => name);
@@ -97,6 +104,47 @@ test("DynamicResources gives a device to one claim only, and frees it when the p
   assert.deepEqual(await feasible(world, second), ["a"]);
   await world.plugin.unreserve?.(first, "b");
   assert.deepEqual(await feasible(world, second), ["a", "b"]);
+});
+
+test("DynamicResources of a profile with other arguments does not give away the same device", async () => {
+  const world = setUp();
+  const other = { ...world, plugin: world.withArgs({ filterTimeout: "5s", bindingTimeout: "1m" }) };
+  world.claim("first", 1);
+  world.claim("second", 1);
+  await feasible(world, podWith("one", "first"));
+  assert.deepEqual(await feasible(other, podWith("two", "second")), ["a", "b"]);
+
+  world.plugin.reserve?.(podWith("one", "first"), "b");
+
+  assert.deepEqual(await feasible(other, podWith("two", "second")), ["a"]);
+});
+
+test("DynamicResources looks for devices on a node no longer than filterTimeout", async () => {
+  const { withArgs, claim, snapshot } = setUp();
+  claim("mine", 2);
+
+  const plugin = withArgs({ filterTimeout: "1us", bindingTimeout: "10m" });
+
+  assert.deepEqual(await feasible({ plugin, snapshot }, podWith("pod", "mine")), []);
+});
+
+test("DynamicResources waits for devices to become ready for as long as bindingTimeout", async () => {
+  const { withArgs, informers, claim, snapshot, clock } = setUp();
+  const plugin = withArgs({ filterTimeout: "10s", bindingTimeout: "2s" });
+  const made = claim("mine", 1);
+  const pod = podWith("pod", "mine");
+  const result = { request: "gpu", driver, pool: "a", device: "gpu-0", bindingConditions: ["Ready"] };
+  const allocation = { allocationTimestamp: "2020-01-01T00:00:00Z", devices: { results: [result] } };
+  const reservedFor = [{ resource: "pods", name: "pod", uid: "pod" }];
+  informers.put(ResourceClaim, { ...made, status: { allocation, reservedFor } });
+  await plugin.prepare?.(pod, snapshot);
+  plugin.reserve?.(pod, "a");
+
+  const waiting = assert.rejects(plugin.untilReady?.(pod, "a")?.(new AbortController().signal) ?? Promise.resolve(), {
+    message: "device binding timeout",
+  });
+  await clock.advance(3000);
+  await waiting;
 });
 
 test("DynamicResources does nothing for a pod without claims", () => {

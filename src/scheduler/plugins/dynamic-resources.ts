@@ -1,7 +1,9 @@
 import { Pod } from "#api/core/pod.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { type EventRecorder } from "#client/events.ts";
-import type { AllocatorDeps, DeviceAllocator } from "../devices/device-allocator.ts";
+import { parseDuration } from "#schema/duration.ts";
+import { type DynamicResourcesArgs } from "../args/plugin-args.ts";
+import type { AllocatorDeps, DeviceAllocator, DeviceLimits } from "../devices/device-allocator.ts";
 import { classesOf, resourcesFromClasses } from "../devices/extended/class-for.ts";
 import { hasResourceClaims, resourceClaimsOf } from "../devices/pod-claims.ts";
 import { deviceHints } from "../devices/retry-hints.ts";
@@ -15,20 +17,20 @@ export interface DynamicResourcesDeps extends AllocatorDeps {
  * Gives the claims of pods their devices. A claim gets them together with the node of the first pod that uses it, and they
  * are stored before that pod is bound. What allocates devices is loaded for the first pod with a claim.
  */
-export function dynamicResources(deps: DynamicResourcesDeps): SchedulerPlugin {
+export function dynamicResources(deps: DynamicResourcesDeps, args?: DynamicResourcesArgs): SchedulerPlugin {
   const { informers } = deps;
   const classFor = classesOf(informers);
   const needsDevices = (pod: Pod): boolean => hasResourceClaims(pod) || resourcesFromClasses(pod, classFor).length > 0;
   let allocator: DeviceAllocator | undefined;
   let stop: (() => void) | undefined;
 
-  const prepare = async (...args: Parameters<DeviceAllocator["prepare"]>): Promise<void> => {
+  const prepare = async (...what: Parameters<DeviceAllocator["prepare"]>): Promise<void> => {
     if (!allocator) {
       const { DeviceAllocator: Allocator } = await import("../devices/device-allocator.ts");
-      allocator = await Allocator.open(deps);
+      allocator = await Allocator.open({ ...deps, ...(args ? { limits: limitsOf(args) } : {}) });
       stop = allocator.follow();
     }
-    await allocator.prepare(...args);
+    await allocator.prepare(...what);
   };
   return {
     name: "DynamicResources",
@@ -57,15 +59,24 @@ export function dynamicResources(deps: DynamicResourcesDeps): SchedulerPlugin {
     candidates: (pod) => (needsDevices(pod) ? allocator?.refusalOf(pod) : undefined),
     acrossNodes: (pod, snapshot) => (needsDevices(pod) ? allocator?.across(pod, snapshot) : undefined),
     reserve: (pod, nodeName) => (needsDevices(pod) ? allocator?.reserve(pod, nodeName) : undefined),
-    ...bindingHooks(deps, () => allocator),
+    ...bindingHooks({ ...deps, bindingTimeoutMs: msOf(args?.bindingTimeout ?? "10m") }, () => allocator),
   };
 }
+
+const msOf = (duration: string): number => Number(parseDuration(duration) / 1_000_000n);
+
+/** A step takes about a microsecond. No search is longer than usual, whatever the arguments say. */
+function limitsOf({ filterTimeout, bindingTimeout }: DynamicResourcesArgs): DeviceLimits {
+  const steps = Number(parseDuration(filterTimeout) / 1000n);
+  return { stepsPerNode: Math.min(steps || mostSteps, mostSteps), bindingTimeoutMs: msOf(bindingTimeout) };
+}
+const mostSteps = 20_000;
 
 type BindingHooks = "postFilter" | "unreserve" | "preBind" | "untilReady" | "postBind";
 
 /** What happens after the decision. */
 function bindingHooks(
-  deps: DynamicResourcesDeps,
+  deps: DynamicResourcesDeps & { readonly bindingTimeoutMs: number },
   allocator: () => DeviceAllocator | undefined,
 ): Pick<SchedulerPlugin, BindingHooks> {
   let events: EventRecorder | undefined;
