@@ -12,6 +12,7 @@ import { type Change } from "#runtime/informer.ts";
 import { type NodeScore } from "#trace/answers.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";
 import { bindPod } from "./binding/bind.ts";
+import { Expectation } from "./binding/expectation.ts";
 import { readPod } from "./binding/read-pod.ts";
 import { NotPermitted, WaitingPods } from "./binding/waiting-pods.ts";
 import { Writes } from "./binding/writes.ts";
@@ -346,15 +347,16 @@ class Scheduler {
   async #bind(queued: QueuedPod, lane: Lane, node: string): Promise<void> {
     const { pod, key } = queued;
     const aside = (wait: (signal: AbortSignal) => Promise<void>) => this.#writes.aside(key, wait);
-    const binding = { pod, node, signal: this.#signal, waiting: this.#waiting, aside, log: this.#deps.log };
-    const failure = await bindPod(lane.plugins, binding);
-    if (failure) return await this.#takeBack(queued, lane, failure, node);
+    const [{ log }, signal, waiting] = [this.#deps, this.#signal, this.#waiting];
+    const expectation = new Expectation(this.#deps, pod, { node, signal });
+    const failure = await bindPod(lane.plugins, { pod, node, signal, waiting, aside, expectation, log });
+    if (failure) return await this.#takeBack(queued, lane, failure, expectation);
     const { namespace, name } = pod.metadata;
     lane.events.event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
   }
 
   /** The binding failed, so the pod is not on the node. */
-  async #takeBack(queued: QueuedPod, lane: Lane, failure: Error, node: string): Promise<void> {
+  async #takeBack(queued: QueuedPod, lane: Lane, failure: Error, expectation: Expectation): Promise<void> {
     const { key, pod } = queued;
     if (!(failure instanceof NotPermitted) && (await this.#isBoundAnyway(key, pod))) return;
     // It was seen on a node or deleted meanwhile, and that is already handled.
@@ -364,8 +366,9 @@ class Scheduler {
     if (!isThere) return this.#forget(key, pod);
     const assumed = this.#snapshot.podOf(key);
     this.#queue.put(key, seen);
-    this.#nominate(key, seen, undefined);
-    const refusal = failure instanceof NotPermitted ? refusedAt(node, failure.plugin, failure.message) : undefined;
+    if (expectation.isNoted) this.#writes.start(() => expectation.takeBack());
+    else this.#nominate(key, seen, undefined);
+    const refusal = failure instanceof NotPermitted && refusedAt(expectation.node, failure.plugin, failure.message);
     if (refusal) this.#reject(queued, refusal);
     else this.#queue.failed(queued);
     if (assumed && this.#snapshot.removePod(key)) this.#onRoom(assumed, "deleted");

@@ -161,6 +161,11 @@ function validateElection(at: Cursor<LeaderElection>): void {
   if (parseDuration(at.value.leaseDuration) <= parseDuration(at.value.renewDeadline)) {
     at.field("leaseDuration").invalid("must be greater than `RenewDeadline`", at.value.renewDeadline);
   }
+  // A leader that cannot try again in time loses its lease. Upstream's program ends with this.
+  const [renew, retry] = [at.value.renewDeadline, at.value.retryPeriod].map(parseDuration);
+  if (renew !== undefined && retry !== undefined && renew * 5n <= retry * 6n) {
+    at.field("renewDeadline").invalid("must be greater than retryPeriod*JitterFactor");
+  }
   if (at.value.resourceLock !== "leases") at.field("resourceLock").invalid('resourceLock value must be "leases"');
   at.field("resourceNamespace").required();
   at.field("resourceName").required();

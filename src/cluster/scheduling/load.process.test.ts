@@ -95,6 +95,10 @@ const refused: readonly (readonly [text: string, message: string])[] = [
     'scheduler.yaml: leaderElection.leaseDuration: Invalid value: "10s": must be greater than `RenewDeadline`',
   ],
   [
+    "leaderElection: { renewDeadline: 6s, retryPeriod: 5s }",
+    'scheduler.yaml: leaderElection.renewDeadline: Invalid value: "6s": must be greater than retryPeriod*JitterFactor',
+  ],
+  [
     "profiles: [{}, {}]",
     "scheduler.yaml: profiles[0].schedulerName: Required value; profiles[1].schedulerName: Required value",
   ],

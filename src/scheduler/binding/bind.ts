@@ -12,6 +12,8 @@ export interface Binding {
   readonly waiting: WaitingPods;
   /** Lets others bind while this pod waits. */
   aside(wait: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** `note` tells others which node the pod will get, if that takes a while. It never rejects. */
+  readonly expectation?: { note(): Promise<void> };
   readonly log: Log;
 }
 
@@ -90,10 +92,11 @@ export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Bind
     const reserved = run(reserve, plugins, binding);
     if (reserved) await reserved;
     const permitted = permit(plugins, binding);
-    if (permitted) await permitted;
+    if (permitted) await besideNomination(binding, permitted);
     for (const phase of phases) {
       const done = run(phase, plugins, binding);
-      if (done) await done;
+      if (done instanceof Promise && phase.hook !== "bind") await besideNomination(binding, done);
+      else if (done) await done;
     }
   } catch (error) {
     await tellAll(plugins.toReversed(), binding, (plugin) => plugin.unreserve?.(pod, node, waiting));
@@ -101,6 +104,11 @@ export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Bind
   }
   await tellAll(having(plugins, "postBind"), binding, (plugin) => plugin.postBind?.(pod, node));
   return undefined;
+}
+
+/** As upstream: a pod that waits for a permission or for its volumes and devices says on which node. */
+async function besideNomination(binding: Binding, work: Promise<unknown>): Promise<void> {
+  await Promise.all([work, binding.expectation?.note()]);
 }
 
 /** One plugin's error must not keep the news from the others. */
