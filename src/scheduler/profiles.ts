@@ -1,6 +1,7 @@
 import { Namespace } from "#api/core/namespace.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type PluginArgs } from "./args/plugin-args.ts";
+import { DeviceTotals } from "./devices/device-totals.ts";
 import { classesOf } from "./devices/extended/class-for.ts";
 import { type Profile, type SchedulerPlugin } from "./framework.ts";
 import { defaultBinder } from "./plugins/default-binder.ts";
@@ -29,28 +30,32 @@ import { type NamespaceLabels } from "./topology/affinity-term.ts";
 export type PluginDeps = VolumeBindingDeps & Partial<VolumePromises> & DynamicResourcesDeps;
 
 /** The plugins of every profile that turns none of them off, in order, each with its default weight. */
-export const defaultPlugins = (deps: PluginDeps, args: PluginArgs = {}): readonly SchedulerPlugin[] => [
-  schedulingGates,
-  prioritySort,
-  nodeUnschedulable,
-  nodeName,
-  taintToleration,
-  nodeAffinity(args.NodeAffinity),
-  nodePorts,
-  nodeResourcesFit(args.NodeResourcesFit, classesOf(deps.informers)),
-  volumeRestrictions(deps),
-  nodeVolumeLimits(deps),
-  volumeBinding(deps, args.VolumeBinding),
-  volumeZone(deps),
-  podTopologySpread(findPeers(deps.informers), args.PodTopologySpread),
-  interPodAffinity(namespaceLabels(deps.informers), args.InterPodAffinity),
-  dynamicResources(deps, args.DynamicResources),
-  defaultPreemption(args.DefaultPreemption),
-  nodeResourcesBalancedAllocation(args.NodeResourcesBalancedAllocation),
-  imageLocality,
-  defaultBinder(deps.client),
-  nodeDeclaredFeatures,
-];
+export function defaultPlugins(deps: PluginDeps, args: PluginArgs = {}): readonly SchedulerPlugin[] {
+  const classFor = classesOf(deps.informers);
+  const classes = { classFor, totals: new DeviceTotals(deps, classFor) };
+  return [
+    schedulingGates,
+    prioritySort,
+    nodeUnschedulable,
+    nodeName,
+    taintToleration,
+    nodeAffinity(args.NodeAffinity),
+    nodePorts,
+    nodeResourcesFit(args.NodeResourcesFit, classes),
+    volumeRestrictions(deps),
+    nodeVolumeLimits(deps),
+    volumeBinding(deps, args.VolumeBinding),
+    volumeZone(deps),
+    podTopologySpread(findPeers(deps.informers), args.PodTopologySpread),
+    interPodAffinity(namespaceLabels(deps.informers), args.InterPodAffinity),
+    dynamicResources(deps, args.DynamicResources),
+    defaultPreemption(args.DefaultPreemption),
+    nodeResourcesBalancedAllocation(args.NodeResourcesBalancedAllocation, classes),
+    imageLocality,
+    defaultBinder(deps.client),
+    nodeDeclaredFeatures,
+  ];
+}
 
 /** The default scheduler. */
 export const defaultProfile = (deps: PluginDeps): Profile => ({

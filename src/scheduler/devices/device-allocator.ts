@@ -3,7 +3,6 @@ import { Pod } from "#api/core/pod.ts";
 import { type AllocationResult } from "#api/devices/claim-status.ts";
 import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
-import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
@@ -11,11 +10,11 @@ import { BoundedCache } from "#lib/data/bounded-cache.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type Random, randomUid, systemRandom } from "#lib/data/random.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { type AcrossNodes, type Rejection, reject, rejectFinally } from "../framework.ts";
+import { type AcrossNodes, type Rejection, rejectFinally } from "../framework.ts";
 import { resourcesOf } from "../resources.ts";
 import { type NodeInfo, type Snapshot } from "../snapshot.ts";
 import { hasConditions, hasFailed } from "./binding-conditions.ts";
-import { DeviceStock, type SharedStock } from "./device-stock.ts";
+import { type DeviceStock, openStock, type SharedStock } from "./device-stock.ts";
 import { type ClassFor, classesOf } from "./extended/class-for.ts";
 import {
   type ExtendedClaim,
@@ -78,8 +77,8 @@ const nothing = { claims: noClaims, nodes: [], extended: undefined, results: new
 
 const noneNeeded: NodeResult = { rejection: undefined, score: 0 };
 const notLooked: NodeResult = { rejection: rejectFinally("timed out trying to allocate devices"), score: 0 };
-const notOffered: NodeResult = { rejection: reject("cannot fit resource"), score: 0 };
-const leftOver: NodeResult = { rejection: reject("cannot schedule extended resource claim"), score: 0 };
+const notOffered: NodeResult = { rejection: rejectFinally("cannot fit resource"), score: 0 };
+const leftOver: NodeResult = { rejection: rejectFinally("cannot schedule extended resource claim"), score: 0 };
 const cacheLimits = { entries: 64, chars: 4 << 20, keyChars: 64 << 10 };
 
 /** Finds devices for the claims of pods, one pod after another, and stores them. */
@@ -94,20 +93,15 @@ export class DeviceAllocator {
   /** By the uid of the pod. Few are placed at the same time: one after another, and those that extenders are asked about. */
   readonly #prepared = new LruMap<string, Prepared>(64);
 
-  private constructor(deps: AllocatorDeps) {
+  private constructor(deps: AllocatorDeps, stock: DeviceStock) {
     this.#deps = deps;
     this.#classFor = classesOf(deps.informers);
     this.#limits = deps.limits ?? usualLimits;
-    const { devices = {} } = deps;
-    devices.stock ??= new DeviceStock(deps);
-    this.#stock = devices.stock;
+    this.#stock = stock;
   }
 
   static async open(deps: AllocatorDeps): Promise<DeviceAllocator> {
-    const { informers } = deps;
-    const needed = [informers.of(ResourceSlice), informers.of(DeviceClass), informers.of(ResourceClaim)];
-    await Promise.all(needed.map((informer) => informer.synced()));
-    return new DeviceAllocator(deps);
+    return new DeviceAllocator(deps, await openStock(deps));
   }
 
   follow(): () => void {

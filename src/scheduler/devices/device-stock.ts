@@ -1,3 +1,6 @@
+import { DeviceClass } from "#api/devices/device-class.ts";
+import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { ResourceSlice } from "#api/devices/resource-slice.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { DeviceLedger } from "./device-ledger.ts";
@@ -29,6 +32,15 @@ export class DeviceStock {
       if (--this.#followers === 0) this.#stop?.();
     };
   }
+}
+
+/** The stock of all profiles that share it, once the caches are complete. */
+export async function openStock(deps: StockDeps & { readonly devices?: SharedStock }): Promise<DeviceStock> {
+  const { informers, devices = {} } = deps;
+  const needed = [informers.of(ResourceSlice), informers.of(DeviceClass), informers.of(ResourceClaim)];
+  await Promise.all(needed.map((informer) => informer.synced()));
+  devices.stock ??= new DeviceStock(deps);
+  return devices.stock;
 }
 
 /** Where profiles find their stock: empty until the first pod needs devices. */

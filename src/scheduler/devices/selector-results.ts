@@ -29,7 +29,7 @@ export class SelectorResults {
   #count = 0;
 
   /** Throws Unallocatable for a selector that fails, and if the budget is spent. */
-  matches({ device, driver, key }: PoolDevice, { selectors }: Alternative, budget: Budget): boolean {
+  matches({ device, driver, key }: PoolDevice, { selectors }: Pick<Alternative, "selectors">, budget: Budget): boolean {
     for (const { expression, origin } of selectors) {
       const known = this.#knownOf(expression, budget);
       let result = known.results.get(device);

@@ -4,15 +4,19 @@ import { maxScore } from "../normalize.ts";
 import { type PodRequest, type Resources, requestOf } from "../resources.ts";
 import { areUsual } from "../scoring/amounts.ts";
 import { balanceOf } from "../scoring/balance.ts";
+import { type ClassKnowledge, scoredDevices } from "../scoring/scored-devices.ts";
 
 /** Prefers nodes on which the pod brings the used fractions of CPU and memory, or of other resources, closer together. */
-export const nodeResourcesBalancedAllocation = ({ resources }: BalancedAllocationArgs = {}): SchedulerPlugin => ({
+export const nodeResourcesBalancedAllocation = (
+  { resources }: BalancedAllocationArgs = {},
+  classes: ClassKnowledge = { classFor: () => undefined },
+): SchedulerPlugin => ({
   name: "NodeResourcesBalancedAllocation",
   weight: 1,
 
   looksAt: (pod) => requestOf(pod).id,
 
-  ...(areUsual(resources) ? usualHooks : hooksFor(resources ?? [])),
+  ...(areUsual(resources) ? usualHooks : hooksFor(resources ?? [], classes)),
 });
 
 type Hooks = Required<Pick<SchedulerPlugin, "preScore" | "score">>;
@@ -32,9 +36,12 @@ const usualHooks: Hooks = {
   },
 };
 
-function hooksFor(resources: readonly ResourceSpec[]): Hooks {
-  const { asksForAny, around } = balanceOf(resources);
+function hooksFor(resources: readonly ResourceSpec[], classes: ClassKnowledge): Hooks & Partial<SchedulerPlugin> {
+  const { devices, hooks, basisOf } = scoredDevices(resources, classes);
+  const { asksForAny, around } = balanceOf(resources, devices);
   return {
+    ...hooks,
+    basis: basisOf,
     preScore(pod) {
       const request = requestOf(pod);
       return asksForAny(request) ? request : undefined;

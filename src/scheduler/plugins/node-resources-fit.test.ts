@@ -127,7 +127,7 @@ test("NodeResourcesFit waits for a pod that leaves enough", () => {
 const gpu = "example.com/gpu";
 const gpuClass = (extendedResourceName = gpu, name = "gpus"): DeviceClass =>
   build(DeviceClass, { metadata: { name }, spec: extendedResourceName ? { extendedResourceName } : {} });
-const classFor = (resource: string) => (resource === gpu ? gpuClass() : undefined);
+const classes = { classFor: (resource: string) => (resource === gpu ? gpuClass() : undefined) };
 
 const fromClasses: { name: string; has: Amounts; used?: Amounts; reasons: string[] }[] = [
   { name: "where no device plugin offers it", has: roomy, reasons: [] },
@@ -142,7 +142,7 @@ for (const { name, has, used = {}, reasons } of fromClasses) {
   test(`NodeResourcesFit leaves a resource of a device class to others, ${name}`, () => {
     const snapshot = snapshotOf([node(has)], [placed("q", used)]);
 
-    const verdict = judge(nodeResourcesFit({}, classFor), pod({ [gpu]: "2" }), snapshot, "a");
+    const verdict = judge(nodeResourcesFit({}, classes), pod({ [gpu]: "2" }), snapshot, "a");
 
     assert.deepEqual(verdict?.reasons ?? [], reasons);
   });
@@ -153,7 +153,7 @@ test("NodeResourcesFit looks at all nodes again when the classes of a pod's reso
   const basis = (plugin = nodeResourcesFit()) => plugin.basis?.(pod({ [gpu]: "1" }), snapshot);
 
   assert.equal(basis(), nodeResourcesFit().basis?.(pod({}), snapshot));
-  assert.notEqual(basis(nodeResourcesFit({}, classFor)), basis());
+  assert.notEqual(basis(nodeResourcesFit({}, classes)), basis());
 });
 
 const classChanges: { name: string; now: DeviceClass; before?: DeviceClass; wants: string; wakes: boolean }[] = [

@@ -5,11 +5,12 @@ import { DeviceClass } from "#api/devices/device-class.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type NodeResourcesFitArgs } from "../args/plugin-args.ts";
-import { type ClassFor, comesFromClass, resourcesFromClasses } from "../devices/extended/class-for.ts";
+import { comesFromClass, resourcesFromClasses } from "../devices/extended/class-for.ts";
 import { fits, hint, type SchedulerPlugin } from "../framework.ts";
 import { maxScore } from "../normalize.ts";
 import { type PodRequest, type Resources, requestOf, resourcesOf } from "../resources.ts";
-import { areUsual } from "../scoring/amounts.ts";
+import { areUsual, type CountDevices } from "../scoring/amounts.ts";
+import { type ClassKnowledge, scoredDevices } from "../scoring/scored-devices.ts";
 import { scoreByStrategy } from "../scoring/strategies.ts";
 import { type NodeInfo } from "../snapshot.ts";
 
@@ -19,11 +20,13 @@ interface Needed extends Resources {
   readonly fromClasses?: ReadonlySet<string>;
 }
 
-const noClasses: ClassFor = () => undefined;
+const noClasses: ClassKnowledge = { classFor: () => undefined };
 
 /** Requires enough free resources, and prefers nodes by how much of them would be left. */
-export function nodeResourcesFit(args: NodeResourcesFitArgs = {}, classFor: ClassFor = noClasses): SchedulerPlugin {
+export function nodeResourcesFit(args: NodeResourcesFitArgs = {}, classes = noClasses): SchedulerPlugin {
+  const { classFor } = classes;
   const needed = withoutIgnored(args);
+  const scored = scoredDevices(args.scoringStrategy?.resources ?? [], classes);
   const needs = (pod: Pod): Needed => {
     const requests = needed(requestOf(pod));
     const names = resourcesFromClasses(pod, classFor);
@@ -35,7 +38,8 @@ export function nodeResourcesFit(args: NodeResourcesFitArgs = {}, classFor: Clas
     retryOn: retryHints(needs),
 
     looksAt: (pod) => requestOf(pod).id,
-    basis: (pod) => resourcesFromClasses(pod, classFor).join(" "),
+    basis: (pod) => resourcesFromClasses(pod, classFor).join(" ") + scored.basisOf(pod),
+    ...scored.hooks,
 
     preFilter: needs,
 
@@ -46,7 +50,7 @@ export function nodeResourcesFit(args: NodeResourcesFitArgs = {}, classFor: Clas
     },
 
     preScore: (pod) => requestOf(pod),
-    score: scoreOf(args),
+    score: scoreOf(args, scored.devices),
   };
 }
 
@@ -71,11 +75,11 @@ const retryHints = (needs: (pod: Pod) => Needed): NonNullable<SchedulerPlugin["r
 
 type Score = NonNullable<SchedulerPlugin["score"]>;
 
-function scoreOf({ scoringStrategy }: NodeResourcesFitArgs): Score {
+function scoreOf({ scoringStrategy }: NodeResourcesFitArgs, devices: CountDevices | undefined): Score {
   if (!scoringStrategy) return leastAllocated;
   const { type, resources } = scoringStrategy;
   if (type === "LeastAllocated" && areUsual(resources)) return leastAllocated;
-  const score = scoreByStrategy(scoringStrategy);
+  const score = scoreByStrategy(scoringStrategy, devices);
   return (_pod, node, state) => score(node, state as PodRequest);
 }
 

@@ -13,8 +13,16 @@ export interface Counted {
   readonly isOptional: boolean;
 }
 
+/** The devices that provide a resource on a node where no device plugin does. */
+export type CountDevices = (
+  node: string,
+  resource: string,
+) => { readonly capacity: number; readonly allocated: number };
+
+const noDevices: CountDevices = () => ({ capacity: 0, allocated: 0 });
+
 /** Pods without requests count as if they asked for a little: with `nonZero` cpu and memory are what is assumed then. */
-export function countedOf({ name, weight }: ResourceSpec, nonZero: boolean): Counted {
+export function countedOf({ name, weight }: ResourceSpec, nonZero: boolean, devices = noDevices): Counted {
   const shared = { weight: weight || 1, isOptional: false };
   switch (name) {
     case "cpu":
@@ -42,8 +50,11 @@ export function countedOf({ name, weight }: ResourceSpec, nonZero: boolean): Cou
       return {
         weight: weight || 1,
         asked: ({ requests }) => requests.scalar.get(name) ?? 0,
-        used: ({ requested }) => requested.scalar.get(name) ?? 0,
-        allocatable: (node) => node.allocatable.scalar.get(name) ?? 0,
+        used: (node) =>
+          node.allocatable.scalar.get(name)
+            ? (node.requested.scalar.get(name) ?? 0)
+            : devices(node.name, name).allocated,
+        allocatable: (node) => node.allocatable.scalar.get(name) || devices(node.name, name).capacity,
         isOptional: true,
       };
   }

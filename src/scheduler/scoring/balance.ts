@@ -2,11 +2,11 @@ import { type ResourceSpec } from "../args/plugin-args.ts";
 import { maxScore } from "../normalize.ts";
 import { type PodRequest } from "../resources.ts";
 import { type NodeInfo } from "../snapshot.ts";
-import { countedOf } from "./amounts.ts";
+import { type CountDevices, countedOf } from "./amounts.ts";
 
 /** How well the used fractions of some resources agree, from 0 to 100, without the pod and with it. */
-export function balanceOf(resources: readonly ResourceSpec[]) {
-  const counted = resources.map((resource) => countedOf(resource, false));
+export function balanceOf(resources: readonly ResourceSpec[], devices?: CountDevices) {
+  const counted = resources.map((resource) => countedOf(resource, false, devices));
   return {
     /** A pod that asks for none of them does not change the balance. */
     asksForAny: (request: PodRequest): boolean => counted.some(({ asked }) => asked(request) > 0),

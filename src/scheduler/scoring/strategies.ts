@@ -2,15 +2,18 @@ import { type ScoringStrategy, type ShapePoint } from "../args/plugin-args.ts";
 import { maxScore } from "../normalize.ts";
 import { type PodRequest } from "../resources.ts";
 import { type NodeInfo } from "../snapshot.ts";
-import { type Counted, countedOf, usual } from "./amounts.ts";
+import { type CountDevices, type Counted, countedOf, usual } from "./amounts.ts";
 
 /** The score of one resource by what would be requested of it. */
 type Rate = (requested: number, allocatable: number) => number;
 
 /** How a node scores for a pod by what is requested on it, from 0 to 100. */
-export function scoreByStrategy(strategy: ScoringStrategy): (node: NodeInfo, request: PodRequest) => number {
+export function scoreByStrategy(
+  strategy: ScoringStrategy,
+  devices?: CountDevices,
+): (node: NodeInfo, request: PodRequest) => number {
   const resources = strategy.resources?.length ? strategy.resources : usual;
-  const counted = resources.map((resource) => countedOf(resource, true));
+  const counted = resources.map((resource) => countedOf(resource, true, devices));
   const shape = strategy.requestedToCapacityRatio?.shape ?? [];
   switch (strategy.type) {
     case "MostAllocated":
