@@ -39,7 +39,8 @@ export async function runOrdeal(seed: number, steps: number, hasFaults = true): 
   const random = new Random(seed);
   let made: Faults | undefined;
   let watchman: Watchman | undefined;
-  const onNomination = (pod: string, node: string): void => watchman?.onNomination(pod, node);
+  const onNomination = (pod: string, node: string | null): void => watchman?.onNomination(pod, node);
+  const onEnd = (pod: string): void => watchman?.onEnd(pod);
   const onBinding: OnBinding = (binding) => watchman?.onBinding(binding) ?? (() => undefined);
   await using cluster = await startCluster({
     controllers: false,
@@ -49,7 +50,7 @@ export async function runOrdeal(seed: number, steps: number, hasFaults = true): 
       const faults = new Faults(deps.clock, chance, rates);
       made = faults;
       return [
-        ...twoSchedulers(deps, { faults, random: chance, onBinding, onNomination }),
+        ...twoSchedulers(deps, { faults, random: chance, onBinding, onNomination, onEnd }),
         (stop) => runReconcilers([podRunner()], deps, stop),
       ];
     },

@@ -25,7 +25,9 @@ export interface Harness {
   readonly random: Random;
   readonly onBinding: OnBinding;
   /** Called when a scheduler asks to note in a pod that it waits for room on a node. That may fail. */
-  onNomination(pod: string, node: string): void;
+  onNomination(pod: string, node: string | null): void;
+  /** Called when a scheduler asks for the end of a pod. */
+  onEnd(pod: string): void;
 }
 
 /** Two processes with a scheduler, of which one leads. One that is killed comes back, with nothing that it knew. */
@@ -63,12 +65,16 @@ async function runOnce(deps: ComponentDeps, candidate: Candidate, stop: AbortSig
   }
 }
 
-function observed(client: Client, { identity, onBinding, onNomination }: Candidate): Client {
+function observed(client: Client, { identity, onBinding, onNomination, onEnd }: Candidate): Client {
   return {
     ...client,
+    delete(resource, ref, options) {
+      onEnd(nameOf(ref));
+      return client.delete(resource, ref, options);
+    },
     patch(resource, ref, patch, options) {
       const { status } = patch.body as { readonly status?: { readonly nominatedNodeName?: string | null } };
-      if (status?.nominatedNodeName) onNomination(nameOf(ref), status.nominatedNodeName);
+      if (status?.nominatedNodeName !== undefined) onNomination(nameOf(ref), status.nominatedNodeName);
       return client.patch(resource, ref, patch, options);
     },
     async createSubresource(resource, ref, subresource, body, options) {

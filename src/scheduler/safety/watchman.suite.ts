@@ -46,7 +46,9 @@ export class Watchman {
   /** Bindings that schedulers have asked for, by pod and node. */
   readonly #sent = new Map<string, Sent>();
   /** Pods that schedulers wanted to wait for a node: they know that, even if the store does not. */
-  readonly #nominated = new Map<string, { readonly node: string; readonly atMs: number }>();
+  readonly #nominated = new Map<string, string>();
+  /** Pods whose end a scheduler has asked for. Users also end pods that a scheduler only began to end. */
+  readonly #ended = new Set<string>();
   /** When a pod last left, which may turn rules about other pods around. */
   #leftMs = Number.NEGATIVE_INFINITY;
   #moments: Moment[] = [];
@@ -97,8 +99,13 @@ export class Watchman {
     };
   }
 
-  onNomination(pod: string, node: string): void {
-    this.#nominated.set(pod, { node, atMs: this.#clock.now() });
+  onNomination(pod: string, node: string | null): void {
+    if (node) this.#nominated.set(pod, node);
+    else this.#nominated.delete(pod);
+  }
+
+  onEnd(pod: string): void {
+    this.#ended.add(pod);
   }
 
   #placed({ pod: name, node: nodeName }: SentBinding): Pod | undefined {
@@ -123,7 +130,8 @@ export class Watchman {
       this.faults.push(`${pod.metadata.name} went from ${before.spec.nodeName} to ${pod.spec.nodeName}`);
     }
     if (isSame && !before?.spec.nodeName && pod.spec.nodeName) this.#onBound(pod);
-    if (isSame && before && !isDisrupted(before) && isDisrupted(pod)) this.#onPreempted(before);
+    const isEnded = this.#ended.has(pod.metadata.name);
+    if (isSame && before && isEnded && !isDisrupted(before) && isDisrupted(pod)) this.#onPreempted(before);
     this.#remember();
   }
 
@@ -180,8 +188,7 @@ export class Watchman {
     const pods = this.#informers.of(Pod).list();
     return pods.flatMap((pod) => {
       if (pod.spec.nodeName) return [];
-      const wanted = this.#nominated.get(pod.metadata.name);
-      const node = pod.status?.nominatedNodeName ?? (this.#isRecent(wanted?.atMs) ? wanted?.node : undefined);
+      const node = pod.status?.nominatedNodeName ?? this.#nominated.get(pod.metadata.name);
       return node ? [{ pod, node }] : [];
     });
   }
