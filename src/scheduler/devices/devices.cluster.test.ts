@@ -172,3 +172,34 @@ test("a pod for a resource that nobody offers waits until a class stands behind 
   assert.equal((await client.get(Pod, { namespace, name: "early" })).status.phase, "Running");
   assert.equal(gpusOf(await cluster.list(ResourceClaim)).length, 1);
 });
+
+test("a claim that a scheduler left behind is removed before its pod gets devices", async () => {
+  await using cluster = await startWithGpus();
+  const { client } = cluster;
+  const { spec } = asksFor("p", "1");
+  const metadata = { name: "p", namespace };
+  const { uid } = (await client.create(Pod, { metadata, spec: { ...spec, schedulingGates: [{ name: "wait" }] } }))
+    .metadata;
+  const left = await client.create(ResourceClaim, {
+    metadata: {
+      name: "p-extended-resources-left",
+      namespace,
+      annotations: { "resource.kubernetes.io/extended-resource-claim": "true" },
+      finalizers: ["resource.kubernetes.io/delete-protection"],
+      ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "p", uid, controller: true }],
+    },
+    spec: { devices },
+  });
+  await cluster.settle();
+  await client.patch(Pod, { namespace, name: "p" }, { type: "merge", body: { spec: { schedulingGates: [] } } });
+  await cluster.settle();
+
+  const pod = await client.get(Pod, { namespace, name: "p" });
+  assert.equal(pod.status.phase, "Running");
+  const claims = await cluster.list(ResourceClaim);
+  assert.deepEqual(
+    claims.map((claim) => claim.metadata.name),
+    [pod.status.extendedResourceClaimStatus?.resourceClaimName],
+  );
+  assert.notEqual(claims[0]?.metadata.uid, left.metadata.uid);
+});
