@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { totalmem } from "node:os";
 import { after, before, test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
@@ -8,6 +9,7 @@ import { ListMeta } from "#api/meta/object-meta.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { PartialObjectMetadata } from "#server/http/respond.ts";
+import { historyLimitsOf } from "#store/history.ts";
 import { type Frame, listOf, type Message, ProtobufClient, readAs, statusOf, wrap } from "./support/protobuf-client.ts";
 import { type RunningServer, startServer } from "./support/server.ts";
 
@@ -150,9 +152,10 @@ test("watches send frames, bookmarks and errors", async () => {
   assert.deepEqual(objectIn(ConfigMap, bookmark.value).metadata.annotations, { "k8s.io/initial-events-end": "true" });
   assert.deepEqual(changes.map(seen), ["ADDED b", "MODIFIED a", "DELETED b", "DELETED a"]);
   await client.send("POST", path, configMap("large"));
-  // More replaced values than the store keeps.
-  for (let i = 0; i < 120; i++)
-    await client.send("PUT", `${path}/large`, configMap("large", { text: String(i).padEnd(1_000_000) }));
+  const size = 1_000_000;
+  const kept = historyLimitsOf(totalmem()).maxBytes;
+  for (let written = 0; written < kept * 1.2; written += size)
+    await client.send("PUT", `${path}/large`, configMap("large", { text: String(written).padEnd(size) }));
   const old = await take(client.watch(`${path}?watch=true&resourceVersion=5`), 1);
   assert.deepEqual([old[0]?.type, old[0]?.kind], ["ERROR", "Status"]);
   const { code, reason } = statusOf(old[0] ?? { raw: Buffer.alloc(0) });

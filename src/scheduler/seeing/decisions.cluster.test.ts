@@ -32,7 +32,10 @@ test("a decision can be read: scores by plugin, the place of a pod, what wakes i
   await cluster.settle();
   const large = await create("large", "1");
   await cluster.until(() => see(large).queue?.place === "unschedulable");
-  assert.deepEqual(see(large).queue, { place: "unschedulable", wokenBy: { NodeResourcesFit: ["Node", "Pod", "DeviceClass"] } });
+  assert.deepEqual(see(large).queue, {
+    place: "unschedulable",
+    wokenBy: { NodeResourcesFit: ["Node", "Pod", "DeviceClass"] },
+  });
 
   const gated = await create("gated", "1", { schedulingGates: [{ name: "example.com/later" }] });
   await cluster.settle();
