@@ -67,3 +67,58 @@ test("guard() takes a hint that fails as a reason to try again", () => {
 
   assert.equal(plugin.retryOn?.node?.(makePod("p"), {} as never), true);
 });
+
+const verdict = 'it must return undefined or { reasons: ["why"], isFinal: false }, not';
+const wrong: { name: string; plugin: object; says: string }[] = [
+  { name: "a text instead of a rejection", plugin: { filter: () => "hated" }, says: `filter: ${verdict} "hated"` },
+  { name: "other fields", plugin: { filter: () => ({ reason: "x" }) }, says: `filter: ${verdict} {"reason":"x"}` },
+  { name: "a promise", plugin: { filter: async () => undefined }, says: `filter: ${verdict} a promise` },
+  {
+    name: "a negative score",
+    plugin: { score: () => -5 },
+    says: "score: a score must be a number from 0 to 100, not -5",
+  },
+  {
+    name: "no number",
+    plugin: { score: () => Number.NaN },
+    says: "score: a score must be a number from 0 to 100, not NaN",
+  },
+  {
+    name: "no number before normalize",
+    plugin: { score: () => "9", normalize: () => undefined },
+    says: 'score: a score must be a number, not "9"',
+  },
+];
+for (const { name, plugin, says } of wrong) {
+  test(`guard() names the plugin that answers ${name}`, () => {
+    const { filter, score } = guard("Mine", { name: "", ...plugin }, createVirtualClock());
+
+    assert.throws(() => (filter ?? score)?.(makePod("p"), {} as never, undefined), {
+      name: "PluginError",
+      message: says.replace(/^(\w+):/, 'running $1 of plugin "Mine":'),
+    });
+  });
+}
+
+test("guard() checks what a plugin makes of the scores, and lets right answers through", () => {
+  const rejection = { reasons: ["hated"], isFinal: false };
+  const plugin = guard(
+    "Mine",
+    {
+      name: "",
+      filter: () => rejection,
+      score: () => 5000,
+      normalize: (scores) => void scores.fill((scores[0] ?? 0) / 50),
+      permit: () => ({ waitMs: 5 }),
+      candidates: () => new Set(["n1"]),
+    },
+    createVirtualClock(),
+  );
+
+  assert.equal(plugin.filter?.(makePod("p"), {} as never, undefined), rejection);
+  assert.equal(plugin.score?.(makePod("p"), {} as never, undefined), 5000);
+  assert.deepEqual(plugin.candidates?.(makePod("p")), new Set(["n1"]));
+  assert.deepEqual(plugin.permit?.(makePod("p"), "n1", {} as never), { waitMs: 5 });
+  assert.doesNotThrow(() => plugin.normalize?.(Float64Array.of(5000)));
+  assert.throws(() => plugin.normalize?.(Float64Array.of(6000)), /running normalize of plugin "Mine": a score must be/);
+});

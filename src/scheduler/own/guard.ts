@@ -1,6 +1,7 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type SchedulerPlugin } from "../framework.ts";
+import { checkAnswer, checkScores } from "./answers.ts";
 import { TookTooLong, withinTime } from "./time-limit.ts";
 
 /** What runs for each pod and node must not hold up other pods. */
@@ -54,11 +55,23 @@ export function guard(name: string, plugin: SchedulerPlugin, clock: Pick<Clock, 
     return (...args) => breaker.run(`running ${hook} of plugin ${JSON.stringify(name)}`, () => call.apply(owner, args));
   };
   for (const hook of hooks) {
-    if (typeof given[hook] === "function") guarded[hook] = protect(hook, plugin, given[hook] as Hook);
+    if (typeof given[hook] === "function") guarded[hook] = protect(hook, plugin, checked(plugin, hook));
   }
   if (plugin.weight !== undefined) guarded.weight = plugin.weight;
   if (plugin.retryOn) guarded.retryOn = guardHints(plugin.retryOn, protect);
   return guarded as unknown as SchedulerPlugin;
+}
+
+/** The hook, which fails if its answer is none that the scheduler can use. */
+function checked(plugin: SchedulerPlugin, hook: keyof SchedulerPlugin): Hook {
+  const call = plugin[hook] as unknown as Hook;
+  const isScaled = plugin.normalize !== undefined;
+  return (...args) => {
+    const answer = call.apply(plugin, args);
+    checkAnswer(hook, answer, { isScaled });
+    if (hook === "normalize") checkScores(args[0] as Float64Array);
+    return answer;
+  };
 }
 
 /** A hint that fails is no hint: the pod is tried again. */
