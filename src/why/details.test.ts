@@ -239,6 +239,31 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
     advice: /`orlop trace crates\/a -n default`\.\n.*its operator/,
   },
   {
+    name: "the newest event of a custom resource",
+    facts: {
+      about: "object",
+      nowMs,
+      resource: { ...ConfigMap, kind: "Crate", plural: "crates", isJsonOnly: true } as Resource,
+      object: build(ConfigMap, { metadata: { name: "a", namespace: "default" } }),
+      events: [event("Synced", "fine", { type: "Normal" }), event("Taken", "the name is taken", { count: 8 })],
+    },
+    says: /^Crate a has a warning as its newest event: the name is taken$/,
+    evidence: /^event Synced 5s ago: fine\nevent Taken 5s ago, 8 times: the name is taken$/,
+    advice: /correct what it names/,
+  },
+  {
+    name: "a custom resource whose last warning is over",
+    facts: {
+      about: "object",
+      nowMs,
+      resource: { ...ConfigMap, kind: "Crate", plural: "crates", isJsonOnly: true } as Resource,
+      object: build(ConfigMap, { metadata: { name: "a", namespace: "default" } }),
+      events: [event("Taken", "the name is taken"), event("Synced", "fine", { type: "Normal" })],
+    },
+    says: /^Crate a exists/,
+    evidence: /event Synced 5s ago: fine$/,
+  },
+  {
     name: "a wrong name",
     facts: { ...absent, resource: Node as Resource },
     says: /no Node x, and/,

@@ -9,6 +9,7 @@ import { explainIngress } from "./ingress/explain-ingress.ts";
 import { explainApiService } from "./object/api-service.ts";
 import { explainCertificateRequest } from "./object/certificate.ts";
 import { explainConditions } from "./object/conditions.ts";
+import { withEvents } from "./object/warnings.ts";
 import { explainAbsent } from "./pod/absent.ts";
 import { explainEndingObject } from "./pod/ending.ts";
 import { explainPod } from "./pod/explain-pod.ts";
@@ -48,7 +49,7 @@ function explainObject(facts: Facts): Explanation {
     case "claim":
       return explainClaim(facts);
     case "object":
-      return explainEndingObject(facts) ?? explainConditions(facts) ?? there(facts);
+      return explainEndingObject(facts) ?? withEvents(explainConditions(facts) ?? there(facts), facts);
     case "absent":
       return explainAbsent(facts);
   }

@@ -183,6 +183,8 @@ export interface ObjectFacts {
   readonly nowMs: number;
   readonly resource: Resource;
   readonly object: ApiObject;
+  /** Oldest first; undefined if they were not read. */
+  readonly events?: readonly SeenEvent[];
 }
 
 export interface AbsentFacts {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { Event } from "#api/core/event.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { type Resource } from "#api/resource.ts";
@@ -31,8 +33,15 @@ test("gather() finds through the API alone what explain() needs", async () => {
     .catch(() => {});
   await cluster.apply(Service, { metadata: { ...place, name: "gone" }, spec: { ports: [{ port: 80 }] } });
   await cluster.client.delete(Service, { ...place, name: "gone" });
+  const { metadata } = await cluster.client.create(ConfigMap, { metadata: place });
+  await cluster.client.create(Event, {
+    metadata: { ...place, name: "web.1" },
+    involvedObject: { kind: "ConfigMap", namespace: "default", name: "web", uid: metadata.uid ?? "" },
+    ...{ type: "Warning", reason: "Taken", message: "the name is taken" },
+  });
   await cluster.clock.advance(1000);
 
+  assert.match(await why(ConfigMap), /^ConfigMap web has a warning as its newest event: the name is taken$/);
   assert.match(await why(Pod, "big"), /Pod big cannot be scheduled because the cluster has no nodes/);
   assert.match(await why(Service), /no pod in namespace default has the labels app=web/);
   assert.match(await why(Deployment), /the API server refuses its pods: .*serviceaccount "nobody" not found/);

@@ -25,7 +25,7 @@ import { matches } from "#api/meta/selector-matchers.ts";
 import { Ingress } from "#api/networking/ingress.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject } from "#api/resource.ts";
-import { isNotFound } from "#api/status.ts";
+import { isForbidden, isNotFound } from "#api/status.ts";
 import { nodeLeaseNamespace, revisionAnnotation } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { type VerdictsAnswer } from "#trace/answers.ts";
@@ -105,7 +105,7 @@ async function gatherFor(
       return { about: "claim", ...(await gatherClaim(gatherer.claimReader, claim)) };
     }
     default:
-      return { about: "object", nowMs, resource, object };
+      return { about: "object", nowMs, resource, object, events: await gatherer.eventsIfAllowed(object) };
   }
 }
 
@@ -129,6 +129,16 @@ class Gatherer {
 
   get claimReader(): ClaimReader {
     return { client: this.#client, nowMs: this.#nowMs, events: (claim) => this.#events(claim) };
+  }
+
+  /** Whoever may read an object of some kind need not be allowed to read events. */
+  async eventsIfAllowed(object: ApiObject): Promise<SeenEvent[]> {
+    try {
+      return await this.#events(object);
+    } catch (error) {
+      if (isForbidden(error)) return [];
+      throw error;
+    }
   }
 
   async pod(pod: Pod): Promise<PodFacts> {
