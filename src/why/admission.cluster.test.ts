@@ -155,7 +155,7 @@ test("why tells which built-in plugin or which rule of a custom resource refused
   const range = cluster.api.resources.ofGroupVersion("example.com/v1").find(({ plural }) => plural === "ranges");
   assert(range);
   assert.deepEqual((await why(range, "bad")).evidence.slice(1), [
-    "refused by rule of the CustomResourceDefinition",
+    "refused by rule of the CustomResourceDefinition ranges.example.com",
     "expression: self.min <= self.max",
     "  self.min = 5",
     "  self.max = 2",

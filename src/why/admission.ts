@@ -59,8 +59,10 @@ export function refusalAdvice({ cause, hop, message }: Refusal): string | undefi
     case "webhook":
       if (hasFailed(message)) return failedAdvice(hop, cause?.of ?? "");
       return `The webhook decides: ask who runs it. It is in the configuration ${cause?.of ?? ""}.`;
-    case "rule":
-      return "Change the object so that the expression holds, or the rule in the CustomResourceDefinition.";
+    case "rule": {
+      const definition = cause?.by.split(" ").at(-1) ?? "";
+      return `Change the object so that the expression holds, or the rule: \`kubectl get crd ${definition} -o yaml\`.`;
+    }
     default:
       return undefined;
   }

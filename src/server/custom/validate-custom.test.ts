@@ -5,7 +5,7 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { validateCustom } from "./validate-custom.ts";
 
 const scale = { specReplicas: ".spec.count", statusReplicas: ".status.count", labelSelector: ".status.selector" };
-const resource = { subresources: [{ name: "scale", scale }] } as unknown as Pick<Resource, "subresources">;
+const resource = { group: "a.b", plural: "cs", subresources: [{ name: "scale", scale }] } as unknown as Resource;
 
 /** What is wrong with an object of a kind with a scale whose schema allows anything. */
 function faultsOf(parts: object): string[] {

@@ -12,7 +12,7 @@ import { checkRules } from "./rules/check-rules.ts";
 import { hasRules } from "./rules/has-rules.ts";
 import { validateEmbedded } from "./validate-embedded.ts";
 
-type Part = Pick<Resource, "subresources">;
+type Part = Pick<Resource, "subresources" | "plural" | "group">;
 
 /** The faults of a custom resource, by its own schema. Its rules come last and in steps. */
 export function validateCustom(
@@ -28,8 +28,10 @@ export function validateCustom(
   validateEmbedded(at, json);
   // A list that had twins before may keep them.
   if (!old || checkLists(json, old).length === 0) addAll(at, checkLists(json, value));
-  return validateRules(at, json, { faults, old });
+  return validateRules(at, json, { faults, old, definition: definitionOf(resource) });
 }
+
+const definitionOf = ({ plural, group }: Part): string => `${plural}.${group}`;
 
 const blocking: ReadonlySet<string> = new Set([
   "FieldValueNotSupported",
@@ -43,10 +45,10 @@ const blocking: ReadonlySet<string> = new Set([
 function validateRules(
   at: Cursor<ApiObject>,
   json: JsonSchema,
-  { faults, old }: { readonly faults: readonly FieldError[]; readonly old: ApiObject | undefined },
+  { faults, ...rest }: { faults: readonly FieldError[]; old: ApiObject | undefined; definition: string },
 ): Steps<void> | undefined {
   if (!hasRules(json)) return undefined;
-  if (!faults.some(({ reason }) => blocking.has(reason))) return addBroken(at, checkRules(json, at.value, old));
+  if (!faults.some(({ reason }) => blocking.has(reason))) return addBroken(at, checkRules(json, at.value, rest));
   const why =
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
   at.add(() => invalidValue("<nil>", null, why));
@@ -72,7 +74,7 @@ export function validateCustomStatus(
   addAll(at, faults, "status");
   validateScale(resource, at, { spec: false });
   if (checkLists(json, old).length === 0) addAll(at, checkLists(json, at.value));
-  return validateRules(at, json, { faults, old });
+  return validateRules(at, json, { faults, old, definition: definitionOf(resource) });
 }
 
 function addAll(at: Cursor, faults: readonly FieldError[], prefix = ""): void {

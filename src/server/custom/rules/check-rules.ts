@@ -25,8 +25,12 @@ import { hasRules } from "./has-rules.ts";
  * Every rule of the schema that a value breaks. `old` is the value before the change; undefined for a new one. All rules of an
  * object may cost ten times as much as one, so there are steps between them.
  */
-export function* checkRules(schema: JsonSchema, value: unknown, old?: unknown): Steps<FieldError[]> {
-  const check = new RuleCheck();
+export function* checkRules(
+  schema: JsonSchema,
+  value: unknown,
+  { old, definition = "" }: { readonly old?: unknown; readonly definition?: string } = {},
+): Steps<FieldError[]> {
+  const check = new RuleCheck(definition);
   const places: Place[] = [];
   const whole = { schema, value, old, path: "", isResource: true, isSame: () => false, isUpdate: old !== undefined };
   findPlaces(places, whole);
@@ -109,10 +113,16 @@ function once(test: () => boolean): () => boolean {
 /** One check of an object: all its rules share a budget. */
 class RuleCheck {
   readonly faults: FieldError[] = [];
+  /** The name of the CustomResourceDefinition. */
+  readonly #definition: string;
   #budget = objectBudget;
   #work = objectWork;
   #isOver = false;
   #sinceStep = 0;
+
+  constructor(definition: string) {
+    this.#definition = definition;
+  }
 
   *run(place: Place): Steps<void> {
     if (this.#isOver) return;
@@ -143,7 +153,7 @@ class RuleCheck {
     if (!usesOldSelf && place.isSame()) return;
     const detail = this.#messageOf(place, compiled, variables);
     if (detail === undefined) return;
-    const cause = { by: "rule of the CustomResourceDefinition", expression: rule.rule };
+    const cause = { by: `rule of the CustomResourceDefinition ${this.#definition}`.trim(), expression: rule.rule };
     this.faults.push(
       because(faultOf(place, compiled, detail), { ...cause, values: describeNames(program, variables) }),
     );
