@@ -47,7 +47,10 @@ test("explain() says whether a disruption budget lets pods go", () => {
     budget({ desiredHealthy: 3, currentHealthy: 3 }).headline,
     /never allows an eviction: it demands all of its 3 pods/,
   );
-  assert.match(budget({ expectedPods: 0, desiredHealthy: 0 }).headline, /it selects no pods/);
+  assert.match(budget({ expectedPods: 0, desiredHealthy: 0, currentHealthy: 0 }).headline, /it selects no pods/);
+  const bare = budget({ expectedPods: 0, desiredHealthy: 0, currentHealthy: 1 });
+  assert.match(bare.headline, /none of its pods has a controller/);
+  assert.match(bare.advice.join(), /spec\.minAvailable/);
   assert.match(budget({ observedGeneration: 0 }).headline, /has not been counted yet/);
   const conditions = [
     {

@@ -70,6 +70,11 @@ export function explainBudget({ metadata: { name, generation = 0 }, status }: Po
 
 function noneAllowed(title: string, status: PodDisruptionBudget["status"]): Omit<Explanation, "hop" | "evidence"> {
   const { currentHealthy, desiredHealthy, expectedPods } = status;
+  if (expectedPods === 0 && currentHealthy > 0) {
+    const headline = `${title} allows no eviction: none of its pods has a controller that says how many there should be.`;
+    const advice = ["Create the pods by a controller such as a Deployment, or set spec.minAvailable to a number."];
+    return { state: "NoController", headline, advice };
+  }
   if (expectedPods === 0) {
     const advice = ["Compare spec.selector with the labels of the pods."];
     return { state: "NoPods", headline: `${title} allows no eviction: it selects no pods.`, advice };
