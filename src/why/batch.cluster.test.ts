@@ -82,18 +82,38 @@ const jobs = [
     name: "may not create its pods",
     exit: 0,
     job: jobOf({}, { serviceAccountName: "nobody" }),
+    // So often that its events are combined into one.
+    afterMs: 60_000,
     state: "FailedCreate",
-    says: /the API server refuses its pods: .*nobody/,
+    says: /the API server refuses its pods: pods "x-.*nobody/,
+  },
+  {
+    name: "has failed for some of its indexes",
+    exit: 3,
+    job: jobOf({ completionMode: "Indexed", completions: 2, parallelism: 2, backoffLimitPerIndex: 0 }),
+    state: "FailedIndexes",
+    says: /^Job x has failed: Job has failed indexes\. Pod x-/,
+    evidence: "failed indexes: 0,1",
+  },
+  {
+    name: "took too long",
+    exit: undefined,
+    job: jobOf({ activeDeadlineSeconds: 5 }),
+    afterMs: 60_000,
+    state: "DeadlineExceeded",
+    says: /^Job x has failed: Job was active longer than specified deadline/,
+    evidence: "spec.activeDeadlineSeconds: 5",
   },
 ];
-for (const { name, exit, job, state, says } of jobs) {
+for (const { name, exit, job, afterMs = 0, state, says, evidence } of jobs) {
   test(`why a Job ${name}`, async () => {
     await using cluster = await start(exit);
 
-    const explanation = await whyOf(cluster, Job, job);
+    const explanation = await whyOf(cluster, Job, job, afterMs);
 
     assert.match(explanation.headline, says);
     assert.equal(explanation.state, state);
+    if (evidence) assert.ok(explanation.evidence.includes(evidence), explanation.evidence.join("\n"));
   });
 }
 
@@ -163,6 +183,7 @@ test("why a StatefulSet and a DaemonSet have no pods that are ready", async () =
   const held = await whyOf(cluster, StatefulSet, { metadata, spec: { serviceName: "x", replicas: 3, ...unplaced } });
 
   assert.match(set.headline, /^StatefulSet x cannot make progress because the API server refuses its pods: .*nobody/);
+  assert.match(set.evidence[0] ?? "", /^event FailedCreate/);
   assert.match(daemons.headline, /^DaemonSet x runs no pods because no node fits/);
   assert.equal(held.evidence.at(-1), "2 more pods of 3 will be created when it is ready, one after another");
 });

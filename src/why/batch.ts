@@ -7,7 +7,7 @@ import { type CronJobFacts, type JobFacts } from "./facts.ts";
 import { explainPod } from "./pod/explain-pod.ts";
 import { describeEvent } from "./pod/pod-parts.ts";
 import { ago, ahead, msOf } from "./times.ts";
-import { gateAdvice, gateOf, lastOf } from "./workload.ts";
+import { gateAdvice, gateOf, lastOf, refusalIn } from "./workload.ts";
 
 /** A job: how it ended, or what it waits for. */
 export function explainJob(facts: JobFacts): Explanation {
@@ -35,10 +35,27 @@ function failed(facts: JobFacts): Explanation | undefined {
     hop: cause?.hop,
     state: condition.reason ?? "Failed",
     headline: `${titleOf(facts)} has failed: ${condition.message ?? condition.reason ?? ""}.${cause ? ` ${cause.headline}` : ""}`,
-    evidence: [`failed ${ago(msOf(condition.lastTransitionTime), nowMs)}`, countsOf(facts), ...(cause?.evidence ?? [])],
+    evidence: [
+      `failed ${ago(msOf(condition.lastTransitionTime), nowMs)}`,
+      countsOf(facts),
+      ...limitsOf(job, condition.reason),
+      ...(cause?.evidence ?? []),
+    ],
     advice: [...(cause?.advice ?? []), "A failed job does not run again: correct it, delete it and create it again."],
   };
 }
+
+/** What was broken, where the message does not say it. */
+function limitsOf({ spec, status }: Job, reason: string | undefined): string[] {
+  const { failedIndexes = "" } = status;
+  const { activeDeadlineSeconds, backoffLimit } = spec;
+  return [
+    ...(reason === "DeadlineExceeded" ? [`spec.activeDeadlineSeconds: ${activeDeadlineSeconds}`] : []),
+    ...(reason === "BackoffLimitExceeded" ? [`spec.backoffLimit: ${backoffLimit}`] : []),
+    ...(failedIndexes ? [`failed indexes: ${failedIndexes.slice(0, maxIndexText)}`] : []),
+  ];
+}
+const maxIndexText = 200;
 
 function complete(facts: JobFacts): Explanation | undefined {
   if (!trueConditions(facts.job.status).has("Complete")) return undefined;
@@ -82,7 +99,7 @@ function suspended(facts: JobFacts): Explanation | undefined {
 function refused(facts: JobFacts): Explanation | undefined {
   const event = lastOf(facts.events, ["FailedCreate"]);
   if (!event || event !== facts.events.at(-1)) return undefined;
-  const message = event.message.replace(/^Error creating: /, "");
+  const message = refusalIn(event);
   return {
     hop: gateOf(message),
     state: "FailedCreate",

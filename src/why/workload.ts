@@ -37,7 +37,10 @@ function refused(facts: WorkloadFacts): Explanation | undefined {
     hop: gateOf(message),
     state: found.reason || "ReplicaFailure",
     headline: `${titleOf(facts)} cannot make progress because the API server refuses its ${what}: ${message}`,
-    evidence: [lasting(msOf(found.lastTransitionTime), nowMs), ...(event ? [describeEvent(event, nowMs)] : [])],
+    evidence: [
+      ...(found.lastTransitionTime ? [lasting(msOf(found.lastTransitionTime), nowMs)] : []),
+      ...(event ? [describeEvent(event, nowMs)] : []),
+    ],
     advice: [gateAdvice(message), "The controller retries automatically, with growing pauses."],
   };
 }
@@ -49,9 +52,15 @@ function refusedByEvent(
 ): { reason: string; message: string; lastTransitionTime?: string } | undefined {
   if (kind !== "StatefulSet" && kind !== "DaemonSet") return undefined;
   if (!event || event !== events.at(-1) || pods.length >= wantedBy({ kind, object })) return undefined;
-  const message = event.message.replace(/^(Error creating: |create Pod \S+ in StatefulSet \S+ failed error: )/, "");
-  return { reason: event.reason, message };
+  return { reason: event.reason, message: refusalIn(event) };
 }
+
+/** What the API server said, without what the controller and its recorder put before it. */
+export const refusalIn = ({ message }: SeenEvent): string =>
+  message.replace(
+    /^(\(combined from similar events\): )?(Error creating: |create Pod \S+ in StatefulSet \S+ failed error: )?/,
+    "",
+  );
 
 export function gateOf(message: string): Explanation["hop"] {
   if (/is invalid/.test(message)) return "schema";
