@@ -73,6 +73,7 @@ test("orlop why explains a claim, and a pod that waits for one", async () => {
     ["shared", /^Pending: .*access mode ReadWriteMany is not supported/],
   ];
   for (const [name, says] of claims) assert.match(await why(PersistentVolumeClaim, name), says);
+  assert.doesNotMatch(await why(PersistentVolumeClaim, "idle"), /belongs to claim/, "volumes in use are no candidates");
   assert.match(await why(Pod, "gone"), /^Unschedulable: .* because PersistentVolumeClaim gone does not exist/);
   assert.match(
     await why(Pod, "stuck"),

@@ -29,9 +29,13 @@ export async function gatherClaim(reader: ClaimReader, claim: PersistentVolumeCl
     isBound || volumeName ? undefined : readable(client.list(PersistentVolume, {})),
   ]);
   const pods = items.filter((pod) => claimNamesOf(pod).includes(name));
-  const candidates = volumes?.items.filter((one) => classOfVolume(one) === className).slice(0, maxCandidates) ?? [];
-  return { nowMs, claim, events, storageClass, volume, candidates, pods };
+  const candidates = volumes?.items.filter((one) => classOfVolume(one) === className && !isTaken(one, claim)) ?? [];
+  return { nowMs, claim, events, storageClass, volume, candidates: candidates.slice(0, maxCandidates), pods };
 }
+
+/** A volume that another claim uses is nothing to wait for. One whose claim has gone may be freed. */
+const isTaken = ({ spec, status }: PersistentVolume, claim: PersistentVolumeClaim): boolean =>
+  status.phase === "Bound" && spec.claimRef?.uid !== claim.metadata.uid;
 
 /** How many volumes are shown. */
 const maxCandidates = 3;
