@@ -48,6 +48,8 @@ export const deletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cos
 export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
 /** The revision of its Deployment that a ReplicaSet runs, counted from 1. */
 export const revisionAnnotation = "deployment.kubernetes.io/revision";
+/** On a pod: the revision of the template that it was made from. On the revision of a DaemonSet: its own hash. */
+export const revisionLabel = "controller-revision-hash";
 /** Says which resources of a pod came from the defaults of its namespace. */
 export const limitRangerAnnotation = "kubernetes.io/limit-ranger";
 /** On a ServiceAccount: its pods may only mount the Secrets that it lists. */

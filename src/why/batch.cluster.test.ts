@@ -187,3 +187,36 @@ test("why a StatefulSet and a DaemonSet have no pods that are ready", async () =
   assert.match(daemons.headline, /^DaemonSet x runs no pods because no node fits/);
   assert.equal(held.evidence.at(-1), "2 more pods of 3 will be created when it is ready, one after another");
 });
+
+test("why a StatefulSet or a DaemonSet keeps pods with an older template", async () => {
+  await using cluster = await start(undefined);
+  const { client } = cluster;
+  const subjectOf = (resource: unknown) => ({ resource: resource as Resource, namespace: "default", name: "x" });
+  const why = async (resource: unknown) => explain(await gather(client, subjectOf(resource), cluster.clock.now()));
+  const changed = (nodeSelector: object) => ({
+    ...lasting,
+    template: { metadata: { labels }, spec: { containers, nodeSelector } },
+  });
+  const updateStrategy = { type: "OnDelete" as const };
+  const setOf = (template: object) => ({ metadata, spec: { serviceName: "x", replicas: 2, ...lasting, ...template } });
+  await whyOf(cluster, StatefulSet, setOf({}));
+  await whyOf(cluster, DaemonSet, { metadata, spec: { ...lasting, updateStrategy } });
+  await cluster.clock.advance(5000);
+
+  await cluster.apply(StatefulSet, setOf(changed({ disk: "ssd" })));
+  await cluster.apply(DaemonSet, { metadata, spec: { ...changed({ "kubernetes.io/os": "linux" }), updateStrategy } });
+  await cluster.clock.advance(5000);
+  const broken = await why(StatefulSet);
+  const daemons = await why(DaemonSet);
+  await cluster.apply(StatefulSet, setOf(changed({})));
+  await cluster.clock.advance(5000);
+  const corrected = await why(StatefulSet);
+
+  assert.doesNotMatch(broken.advice.join("\n"), /kubectl delete pod/, "the pod has the newest template");
+  assert.match(corrected.headline, /^StatefulSet x has 1 of 2 pods not ready\. Pod x-1 cannot be scheduled/);
+  assert.match(corrected.advice[0] ?? "", /^The template was changed since.*`kubectl delete pod x-1 -n default`\.$/);
+  assert.match(daemons.headline, /^DaemonSet x has its only pod ready, but 1 pod has an older template/);
+  await client.delete(Pod, { namespace: "default", name: "x-1" });
+  await cluster.clock.advance(10_000);
+  assert.equal((await why(StatefulSet)).state, "Available");
+});

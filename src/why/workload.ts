@@ -8,6 +8,7 @@ import { counted, type Explanation } from "./explanation.ts";
 import { type SeenEvent, type WorkloadFacts } from "./facts.ts";
 import { explainPod } from "./pod/explain-pod.ts";
 import { describeEvent } from "./pod/pod-parts.ts";
+import { countKept, replacementAdvice } from "./revisions.ts";
 import { ago, lasting, msOf } from "./times.ts";
 
 const titleOf = ({ kind, object }: WorkloadFacts): string => `${kind} ${object.metadata.name}`;
@@ -15,7 +16,13 @@ const titleOf = ({ kind, object }: WorkloadFacts): string => `${kind} ${object.m
 /** A kind that keeps pods running: its own problems first, then those of its pods. */
 export function explainWorkload(facts: WorkloadFacts): Explanation {
   return (
-    refused(facts) ?? notSeen(facts) ?? noneWanted(facts) ?? stuckPods(facts) ?? missingPods(facts) ?? complete(facts)
+    refused(facts) ??
+    notSeen(facts) ??
+    noneWanted(facts) ??
+    stuckPods(facts) ??
+    missingPods(facts) ??
+    keptPods(facts) ??
+    complete(facts)
   );
 }
 
@@ -146,9 +153,13 @@ function noNode(facts: WorkloadFacts): Explanation {
 /** The pod that is furthest behind represents the others. */
 function stuckPods(facts: WorkloadFacts): Explanation | undefined {
   const { stuck, pods, object, nowMs } = facts;
-  const explained = stuck.map(explainPod).filter(({ hop }) => hop !== undefined);
-  const [first] = explained;
-  if (!first) return undefined;
+  const explained = stuck
+    .map((each) => ({ ...explainPod(each), pod: each.pod }))
+    .filter(({ hop }) => hop !== undefined);
+  const [worst] = explained;
+  if (!worst) return undefined;
+  const { pod, ...first } = worst;
+  const replacement = replacementAdvice(facts, pod);
   const notReady = pods.filter((pod) => !isReady(pod)).length;
   const progressing = findCondition(object.status.conditions ?? [], "Progressing");
   const overdue =
@@ -165,6 +176,7 @@ function stuckPods(facts: WorkloadFacts): Explanation | undefined {
     ...first,
     headline: `${titleOf(facts)} has ${notReady} of ${counted(pods.length, "pod")} not ready. ${first.headline}`,
     evidence: [...first.evidence, ...overdue, ...others, ...heldUp(facts)],
+    advice: replacement ? [replacement, ...first.advice] : first.advice,
   };
 }
 
@@ -186,6 +198,26 @@ function missingPods(facts: WorkloadFacts): Explanation | undefined {
     headline: `${titleOf(facts)} has ${pods.length} of ${counted(wanted(facts), "pod")}: the rest have not been created yet.`,
     evidence: last ? [describeEvent(last, nowMs)] : ["no events"],
     advice: ["Ask again in a moment. If this persists, check that the controllers are running."],
+  };
+}
+
+/** All are ready, but some are not what the template says, and nothing changes that by itself. */
+function keptPods(facts: WorkloadFacts): Explanation | undefined {
+  const kept = countKept(facts);
+  if (kept <= 0 || facts.pods.some((pod) => !isReady(pod))) return undefined;
+  const { namespace } = facts.object.metadata;
+  return {
+    hop: undefined,
+    state: "OnDelete",
+    headline: `${titleOf(facts)} has ${allOf(wanted(facts))} ready, but ${kept === 1 ? "1 pod has" : `${kept} pods have`} an older template, because its updateStrategy is OnDelete.`,
+    evidence: [
+      `spec.updateStrategy.type: OnDelete`,
+      `${wanted(facts) - kept} of ${wanted(facts)} with the newest template`,
+    ],
+    advice: [
+      `Delete each pod that is to get the newest template: \`kubectl delete pod NAME -n ${namespace}\`.`,
+      "Or set spec.updateStrategy.type to RollingUpdate.",
+    ],
   };
 }
 

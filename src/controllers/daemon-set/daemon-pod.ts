@@ -5,8 +5,8 @@ import { type NodeSelectorTerm, type Toleration } from "#api/core/pod/affinity.t
 import { tolerates } from "#api/core/pod/tolerations.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
+import { revisionLabel } from "#api/well-known.ts";
 import { podFrom } from "#controllers/shared/owned-pods.ts";
-import { revisionLabel } from "#controllers/shared/revisions.ts";
 
 /** Daemons run on nodes that are not well, because they may be what makes them well. */
 const usualTolerations: readonly Toleration[] = [

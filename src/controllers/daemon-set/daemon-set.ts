@@ -4,17 +4,12 @@ import { Node } from "#api/core/node.ts";
 import { nextAvailableAt } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isEmptySelector } from "#api/meta/label-selector.ts";
+import { revisionLabel } from "#api/well-known.ts";
 import { referenceTo } from "#client/events.ts";
 import { claim } from "#controllers/shared/claim.ts";
 import { adopters } from "#controllers/shared/dependents.ts";
 import { allOrFirstError, PodWriter } from "#controllers/shared/owned-pods.ts";
-import {
-  hashOf,
-  type Revisions,
-  removeOldRevisions,
-  revisionLabel,
-  syncRevisions,
-} from "#controllers/shared/revisions.ts";
+import { hashOf, type Revisions, removeOldRevisions, syncRevisions } from "#controllers/shared/revisions.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { slowStart } from "#lib/async/slow-start.ts";
 import { inSlices } from "#lib/async/turns.ts";

@@ -3,7 +3,7 @@ import { type Node } from "#api/core/node.ts";
 import { availableAt, isReady } from "#api/core/pod/pod-state.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { scaledValue } from "#api/meta/int-or-string.ts";
-import { revisionLabel } from "#controllers/shared/revisions.ts";
+import { revisionLabel } from "#api/well-known.ts";
 import { type Steps } from "#lib/async/turns.ts";
 import { fitOf, type NodeFit, tolerationsOf } from "./daemon-pod.ts";
 

@@ -4,14 +4,13 @@ import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { isControlledBy, ownerRefTo } from "#api/meta/owner.ts";
 import { type Resource, type Stored } from "#api/resource.ts";
 import { ignoreNotFound, isAlreadyExists } from "#api/status.ts";
+import { revisionLabel } from "#api/well-known.ts";
 import { equal } from "#lib/data/equal.ts";
 import { sortedJson } from "#lib/text/json.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { claim } from "./claim.ts";
 import { contentHash } from "./content-hash.ts";
 
-/** On a pod: the revision of the template that it was made from. On the revision of a DaemonSet: its own hash. */
-export const revisionLabel = "controller-revision-hash";
 /** On the revision of a StatefulSet: its own hash. */
 export const hashLabel = "controller.kubernetes.io/hash";
 

@@ -3,8 +3,8 @@ import { availableAt, isFinished, isReady } from "#api/core/pod/pod-state.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { type InputOf } from "#api/resource.ts";
+import { revisionLabel } from "#api/well-known.ts";
 import { podFrom } from "#controllers/shared/owned-pods.ts";
-import { revisionLabel } from "#controllers/shared/revisions.ts";
 
 const nameLabel = "statefulset.kubernetes.io/pod-name";
 const indexLabel = "apps.kubernetes.io/pod-index";
