@@ -223,6 +223,22 @@ const cases: readonly Case[] = [
     hop: "schedule",
     says: /has a node and waits for the permission of the plugin Coscheduling/,
   },
+  ...["NodeResourcesFit", "Coscheduling"].map((plugin) => ({
+    name: `a group that does not fit, after a rejection by ${plugin}`,
+    facts: facts(podOf({}, {}), {
+      ...refusing("Coscheduling"),
+      attempts: [
+        ...refusing("Coscheduling", "another pod of group default/g fits on no node").attempts,
+        ...refusing(
+          plugin,
+          plugin === "Coscheduling" ? "another pod of group default/g was rejected" : "Insufficient cpu",
+        ).attempts,
+      ],
+    }),
+    hop: "schedule" as const,
+    says: /^Pod web cannot be scheduled: the pods of its group default\/g do not all fit at the same time\.$/,
+    evidence: /^it had a node and gave it up: another pod of group default\/g/,
+  })),
   {
     name: "an extender that fails",
     facts: facts(

@@ -33,6 +33,36 @@ function waitsForPermission({ pod, attempts, nowMs }: PodFacts, { plugin }: Queu
   };
 }
 
+/**
+ * A pod of a group that fits only without the others. Its attempts end in two ways by turns: it finds no room, or it has a node
+ * and gives it up for the sake of the group. Both mean the same.
+ */
+export function explainGroup({ pod, attempts = [], nowMs }: PodFacts): Explanation | undefined {
+  const reasons = attempts
+    .slice(-recentAttempts)
+    .flatMap(({ rejections }) => rejections.filter(({ plugin }) => plugin === "Coscheduling"))
+    .flatMap(({ reasons }) => reasons);
+  const reason = reasons.at(-1);
+  const last = attempts.at(-1);
+  const group = /^another pod of group (\S+) /.exec(reason ?? "")?.[1];
+  if (last?.node !== "" || !group) return undefined;
+  return {
+    hop: "schedule",
+    state: "Unschedulable",
+    headline: `Pod ${podName(pod)} cannot be scheduled: the pods of its group ${group} do not all fit at the same time.`,
+    evidence: [
+      `it had a node and gave it up: ${reason}`,
+      `attempt ${last.attempt} ${ago(last.atMs, nowMs)}: ${last.message}`,
+    ],
+    advice: [
+      "Look at the other pods of the group first: one of them may fit nowhere (`orlop why pod/NAME`).",
+      "Lower what the pods of the group request or how many of them are enough, delete other pods, or add a node.",
+      "The scheduler tries again as soon as a change to a node or a pod could help.",
+    ],
+  };
+}
+const recentAttempts = 10;
+
 /** A plugin or an extender failed, so nothing is known about nodes. */
 export function explainFailedAttempt(facts: PodFacts): Explanation | undefined {
   const condition = facts.pod.status.conditions?.find(({ type }) => type === "PodScheduled");

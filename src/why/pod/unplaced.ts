@@ -5,7 +5,7 @@ import { explainClaim } from "../claim.ts";
 import { counted, type Explanation, listed } from "../explanation.ts";
 import { type PodFacts } from "../facts.ts";
 import { ago, msOf } from "../times.ts";
-import { explainFailedAttempt, explainHeldBack } from "./held-back.ts";
+import { explainFailedAttempt, explainGroup, explainHeldBack } from "./held-back.ts";
 import { describeEvent, lastEvent, podName } from "./pod-parts.ts";
 import { adviceFor, type Cause, causeOf, describeRejection, shortOf } from "./rejections.ts";
 
@@ -25,6 +25,8 @@ export function explainUnplaced(facts: PodFacts): Explanation | undefined {
   // A claim that gets no volume also makes the attempt fail, so the claim is the better answer.
   const failed = explainFailedAttempt(facts);
   if (failed) return failed;
+  const group = explainGroup(facts);
+  if (group) return group;
   if (last && last.node === "") return unschedulable(facts, last);
   const condition = pod.status.conditions?.find(({ type }) => type === "PodScheduled");
   if (condition?.status === "False" && condition.reason === "Unschedulable") {
