@@ -198,11 +198,11 @@ export class SchedulingQueue {
     this.#backOff(entry);
   }
 
-  /** Wakes the pods that this change can help. It is nothing to the others. */
-  changed(change: ClusterChange, isConcerned: (pod: QueuedPod) => boolean = everyPod): void {
+  /** Wakes the pods that this change can help. It is nothing to the others. Some of them may have to wait for their backoff. */
+  changed(change: ClusterChange, isConcerned: Test = everyPod, mayHurry: Test = everyPod): void {
     this.#note(change, isConcerned);
     for (const entry of [...this.#unschedulable]) {
-      if (isConcerned(entry) && this.#canHelp(entry, change)) this.#retry(entry);
+      if (isConcerned(entry) && this.#canHelp(entry, change)) this.#retry(entry, mayHurry(entry));
     }
   }
 
@@ -276,11 +276,11 @@ export class SchedulingQueue {
     return queuedAt + Math.min(initialMs * 2 ** Math.max(failures - 1, 0), maxMs);
   }
 
-  #retry(entry: Entry): void {
+  #retry(entry: Entry, mayHurry = true): void {
     this.#unschedulable.delete(entry);
     this.#waitingForPods.delete(entry);
     if (this.#backoffEnd(entry) <= this.#clock.now()) return this.#activate(entry);
-    this.#canHurry = true;
+    if (mayHurry) this.#canHurry = true;
     this.#backOff(entry);
     this.#wake?.();
   }
@@ -357,7 +357,8 @@ export class SchedulingQueue {
 /** A pod hurries once in this time. Pods that wake each other, such as a group that does not fit, would never stop. */
 const hurryMs = 100;
 
-const everyPod = (_: QueuedPod): boolean => true;
+type Test = (pod: QueuedPod) => boolean;
+const everyPod: Test = () => true;
 
 function mayHelp(hints: RetryHints, pod: Pod, change: ClusterChange): boolean {
   if (change.kind === "Node") return hints.node?.(pod, change) ?? false;

@@ -212,10 +212,12 @@ class Scheduler {
     if (this.#snapshot.removePod(key)) this.#onRoom(counted, "deleted");
   }
 
-  /** A pod has freed some of its node. */
-  #onRoom(pod: Pod, change: "updated" | "deleted"): void {
+  /** A pod has freed some of its node. If it gave it up, the others of its group must not hurry: they might do so for ever. */
+  #onRoom(pod: Pod, change: "updated" | "deleted", group?: string): void {
     const info = this.#snapshot.get(pod.spec.nodeName ?? "");
-    this.#queue.changed({ kind: "Pod", change, object: pod, info, freesRoom: true });
+    const isOther = (other: QueuedPod): boolean =>
+      group === undefined || groupOf(laneOf(this.#lanes, other.pod)?.plugins ?? [], other.pod) !== group;
+    this.#queue.changed({ kind: "Pod", change, object: pod, info, freesRoom: true }, undefined, isOther);
   }
 
   #forgetPreemption(key: string, pod: Pod): void {
@@ -371,7 +373,7 @@ class Scheduler {
     const refusal = failure instanceof NotPermitted && refusedAt(expectation.node, failure.plugin, failure.message);
     if (refusal) this.#reject(queued, refusal);
     else this.#queue.failed(queued);
-    if (assumed && this.#snapshot.removePod(key)) this.#onRoom(assumed, "deleted");
+    if (assumed && this.#snapshot.removePod(key)) this.#onRoom(assumed, "deleted", groupOf(lane.plugins, seen));
     if (refusal) return await this.#report(lane, seen, "Unschedulable", refusal.message);
     // Another writer was faster, and we will see the result soon.
     if (isConflict(failure.cause) || isNotFound(failure.cause)) return;

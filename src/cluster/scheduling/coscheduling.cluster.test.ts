@@ -77,3 +77,24 @@ test("a group that does not fit takes no room from one that does", async () => {
   assert.deepEqual(await placed(), ["small-1", "small-2", "small-3", "small-4"]);
   assert.match((await why("large-1")) ?? "", /^0\/\d nodes are available: /);
 });
+
+test("a group that does not fit waits for its backoff between its attempts, and is placed when there is room", async () => {
+  const { cluster, create, placed, why } = await start();
+  await using _ = cluster;
+  const revisions = async () =>
+    Math.max(...(await cluster.list(Pod)).map(({ metadata }) => Number(metadata.resourceVersion)));
+
+  await create("solo", "solo", "1");
+  await cluster.until(async () => (await placed()).length === 1);
+  for (let n = 1; n <= 4; n++) await create(`large-${n}`, "large", "4");
+  await cluster.until(async () => (await why("large-4")) !== undefined);
+  await cluster.clock.advance(20_000);
+  const before = await revisions();
+  await cluster.clock.advance(60_000);
+  const written = (await revisions()) - before;
+
+  assert(written < 100, `${written} writes in a minute`);
+  await cluster.client.delete(Pod, { namespace: "default", name: "solo" });
+  await cluster.until(async () => (await placed()).length === 4, 30_000);
+  assert.deepEqual(await placed(), ["large-1", "large-2", "large-3", "large-4"]);
+});
