@@ -105,6 +105,26 @@ test("a pattern that is too large, or too many patterns and rules, are refused",
   assert.match(String((await send(`POST ${definitions}`, many)).json.message), /more than 1000 rules/);
 });
 
+test("the path of a scale leads to members of the object, never to what all objects inherit", async () => {
+  const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  const paths = [".spec.__proto__.polluted", ".spec.constructor.prototype.polluted", ".spec.toString.polluted"];
+  for (const [at, specReplicasPath] of paths.entries()) {
+    const scale = { specReplicasPath, statusReplicasPath: ".status.toString.length" };
+    const body = definition("example.com", `scaled${at}s`, `Scaled${at}`, inSpec(open), { subresources: { scale } });
+    assert.equal((await define(body)).status, 201);
+    const all = `/apis/example.com/v9/namespaces/default/scaled${at}s`;
+    await send(`POST ${all}`, { metadata: { name: "a" }, spec: {} });
+    assert.deepEqual((await send(`GET ${all}/a/scale`)).json.status, { replicas: 0 });
+
+    const said = await send(`PUT ${all}/a/scale`, { metadata: { name: "a" }, spec: { replicas: 7 } });
+
+    const inherited = [{}, Object, Object.prototype.toString].map((one) => Reflect.get(one, "polluted"));
+    for (const polluted of [Object.prototype, Object.prototype.toString]) Reflect.deleteProperty(polluted, "polluted");
+    assert.deepEqual(inherited, [undefined, undefined, undefined]);
+    assert.deepEqual([said.status, said.json.spec], [200, { replicas: 7 }]);
+  }
+});
+
 test("no object is created while its definition goes", async () => {
   await define(definition("example.com", "holds", "Hold"));
   const holds = "/apis/example.com/v9/namespaces/default/holds";

@@ -3,6 +3,8 @@ import { formatLabelSelector, type LabelSelector } from "#api/meta/label-selecto
 import { type ApiObject, apiVersionOf, type Resource, type ScalePaths } from "#api/resource.ts";
 import { invalid, staleObject } from "#api/status.ts";
 import { atOnce } from "#lib/async/turns.ts";
+import { isObject, setOwn } from "#lib/data/json-object.ts";
+import { own } from "#lib/data/own.ts";
 import { cloneJson } from "#lib/text/json.ts";
 import { check } from "#schema/check.ts";
 import { applyPatch } from "#server/apply/apply.ts";
@@ -153,18 +155,20 @@ const steps = (path: string): string[] => path.split(".").filter(Boolean);
 
 function getPath(object: unknown, path: string): unknown {
   let at: unknown = object;
-  for (const step of steps(path))
-    at = typeof at === "object" && at !== null ? (at as Record<string, unknown>)[step] : undefined;
+  for (const step of steps(path)) at = isObject(at) ? own(at, step) : undefined;
   return at;
 }
 
-function setPath(object: unknown, path: string, value: unknown): void {
+/** Whoever defines a kind chooses the path, so nothing that objects inherit may be read or written. */
+function setPath(object: ApiObject, path: string, value: unknown): void {
   const names = steps(path);
   const last = names.pop() ?? "";
-  let at = object as Record<string, unknown>;
+  let at = object as unknown as Record<string, unknown>;
   for (const name of names) {
-    at[name] ??= {};
-    at = at[name] as Record<string, unknown>;
+    const below = own(at, name);
+    const next = isObject(below) ? below : {};
+    if (next !== below) setOwn(at, name, next);
+    at = next;
   }
-  at[last] = value;
+  setOwn(at, last, value);
 }
