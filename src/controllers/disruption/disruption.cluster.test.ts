@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { CustomResourceDefinition } from "#api/apiextensions/custom-resource-definition.ts";
 import { Deployment } from "#api/apps/deployment.ts";
 import { Event } from "#api/core/event.ts";
 import { Namespace } from "#api/core/namespace.ts";
@@ -10,6 +11,7 @@ import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type InputOf } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
 import { nodeUser } from "#cluster/identities.ts";
+import { ask } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const namespace = "shop";
@@ -159,4 +161,31 @@ test("an eviction that is refused takes nothing from the budget", async () => {
   });
   assert.equal(cluster.store.revision, revision);
   await evict({ ...cluster, client: cluster.clientFor(nodeUser(pod.spec.nodeName ?? "")) }, pod.metadata.name);
+});
+
+test("a budget counts what a custom resource wants", async () => {
+  await using cluster = await startShop(0, { maxUnavailable: 1 });
+  const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  const openAPIV3Schema = { type: "object", properties: { spec: open, status: open } };
+  const scale = { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" };
+  const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema }, subresources: { scale } }];
+  const group = "example.com";
+  await cluster.client.create(CustomResourceDefinition, {
+    metadata: { name: `herds.${group}` },
+    spec: { group, scope: "Namespaced", names: { plural: "herds", kind: "Herd" }, versions },
+  });
+  await cluster.settle({ quietMs: 1000 });
+  const herds = `/apis/${group}/v1/namespaces/${namespace}/herds`;
+  const herd = await ask(cluster.api.server, `POST ${herds}`, { body: { metadata: ref, spec: { replicas: 5 } } });
+  const { uid = "" } = herd.json.metadata as { uid?: string };
+  const owner = { apiVersion: `${group}/v1`, kind: "Herd", name: ref.name, uid, controller: true };
+
+  await cluster.client.create(Pod, {
+    metadata: { name: "one", namespace, labels, ownerReferences: [owner] },
+    spec: { containers: [{ name: "c", image: "i" }] },
+  });
+  await cluster.until(async () => (await statusOf(cluster)).currentHealthy === 1);
+
+  const { expectedPods, desiredHealthy, disruptionsAllowed } = await statusOf(cluster);
+  assert.deepEqual([expectedPods, desiredHealthy, disruptionsAllowed], [5, 4, 0]);
 });

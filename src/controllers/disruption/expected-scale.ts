@@ -76,9 +76,9 @@ function resourceOf(resources: readonly Resource[], { apiVersion, kind }: OwnerR
   return found;
 }
 
-/** The value at a path such as `spec.replicas`. */
+/** The value at a path such as `spec.replicas`, or `.spec.replicas` in a custom resource. */
 function replicasOf(object: ApiObject, { specReplicas }: ScalePaths): number {
   let value: unknown = object;
-  for (const name of specReplicas.split(".")) value = isObject(value) ? own(value, name) : undefined;
+  for (const name of specReplicas.split(".").filter(Boolean)) value = isObject(value) ? own(value, name) : undefined;
   return typeof value === "number" ? value : 0;
 }
