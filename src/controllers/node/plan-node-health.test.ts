@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Node, type Taint } from "#api/core/node.ts";
+import { Node, type NodeCondition, type Taint } from "#api/core/node.ts";
 import { type InputOf } from "#api/resource.ts";
 import { build } from "#testing/build.ts";
 import { type NodeLifecycleOptions, planEvictionRate, planTaints, silentConditions } from "./plan-node-health.ts";
@@ -17,6 +17,10 @@ const node = (name: string, ready: Status | undefined, spec: InputOf<Node>["spec
   });
 
 const shown = (taints: readonly Taint[]) => taints.map(({ key, effect }) => `${key.split("/")[1]}:${effect}`);
+const withConditions = (subject: Node, conditions: readonly Partial<NodeCondition>[]): Node => ({
+  ...subject,
+  status: { ...subject.status, conditions: [...(subject.status.conditions ?? []), ...(conditions as NodeCondition[])] },
+});
 const taint = (name: string, effect: string): Taint => ({ key: `node.kubernetes.io/${name}`, effect });
 const taintCases = [
   { name: "leaves a healthy node alone", subject: node("a", "True"), expected: [] },
@@ -52,6 +56,15 @@ const taintCases = [
     name: "taints an unschedulable node",
     subject: node("a", "True", { unschedulable: true }),
     expected: ["unschedulable:NoSchedule"],
+  },
+  {
+    name: "knows no condition by the name of something that objects inherit",
+    subject: withConditions(node("a", "Unknown"), [
+      { type: "constructor", status: "name" },
+      { type: "toString", status: "call" },
+      { type: "Ready", status: "constructor" },
+    ]),
+    expected: ["unreachable:NoSchedule", "unreachable:NoExecute"],
   },
 ] as const;
 

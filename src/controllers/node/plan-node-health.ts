@@ -2,6 +2,7 @@ import { type Node, type NodeCondition, type Taint } from "#api/core/node.ts";
 import { findCondition, isConditionTrue } from "#api/meta/condition.ts";
 import { notReadyTaint, regionLabel, unreachableTaint, unschedulableTaint, zoneLabel } from "#api/well-known.ts";
 import { timestamp } from "#lib/async/clock.ts";
+import { own } from "#lib/data/own.ts";
 
 /** The taint for a condition with a status. */
 const taintKeys: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -55,7 +56,7 @@ export type Eviction = "evict" | "wait" | "never";
 /** The taints that the node should have; the same list if it has them. */
 export function planTaints(node: Node, eviction: Eviction, nowMs: number): readonly Taint[] {
   const { taints: current = [], unschedulable } = node.spec;
-  const wanted = (node.status.conditions ?? []).flatMap(({ type, status }) => taintKeys[type]?.[status] ?? []);
+  const wanted = (node.status.conditions ?? []).flatMap(({ type, status }) => own(own(taintKeys, type), status) ?? []);
   if (unschedulable) wanted.push(unschedulableTaint);
   const evicting = evictingTaint(node, eviction);
   const isKept = ({ key, effect }: Taint): boolean => {
