@@ -78,6 +78,13 @@ test("a bad key or value is refused with the rule it breaks", () => {
   });
 });
 
+test("matches() finds nothing with an unknown operator, however many conditions there are", () => {
+  const many = Array.from({ length: 20 }, (_, at) => ({ key: `none-${at}`, operator: "DoesNotExist" }));
+  for (const operator of ["Like", "constructor", "toString"]) {
+    assert.equal(matches({ matchExpressions: [...many, { key: "app", operator }] }, labels), false);
+  }
+});
+
 test("matches() takes no selector for nothing and an empty one for everything", () => {
   assert.equal(matches(undefined, labels), false);
   assert.equal(matches({}, undefined), true);
@@ -92,6 +99,7 @@ const expressions = [
   { key: "app", operator: "Exists", matches: true },
   { key: "app", operator: "DoesNotExist", matches: false },
   { key: "app", operator: "Like", values: ["web"], matches: false },
+  { key: "app", operator: "constructor", values: ["web"], matches: false },
 ];
 for (const { matches: expected, ...expression } of expressions) {
   test(`matches() decides ${expression.key} ${expression.operator}`, () => {

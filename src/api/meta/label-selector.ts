@@ -1,3 +1,4 @@
+import { own } from "#lib/data/own.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
 import { optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
@@ -139,7 +140,7 @@ export function requirementsOf(selector: LabelSelector | undefined): Requirement
     values: [value],
   }));
   for (const { key, operator, values = [] } of matchExpressions) {
-    const known = operators[operator];
+    const known = own(operators, operator);
     if (known) requirements.push({ key, operator: known, values: values.toSorted() });
   }
   return requirements.sort(byKey);

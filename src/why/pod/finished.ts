@@ -1,3 +1,4 @@
+import { own } from "#lib/data/own.ts";
 import { type Explanation } from "../explanation.ts";
 import { type PodFacts } from "../facts.ts";
 import { ago, msOf } from "../times.ts";
@@ -20,7 +21,7 @@ export function explainFinished(facts: PodFacts): Explanation | undefined {
   const failed = partsOf(pod).find(({ status }) => (status?.state.terminated?.exitCode ?? 0) !== 0);
   const code = failed?.status?.state.terminated;
   const why = reason
-    ? `${known[reason] ?? reason}${message ? `: ${withoutStop(message)}` : ""}`
+    ? `${own(known, reason) ?? reason}${message ? `: ${withoutStop(message)}` : ""}`
     : failed
       ? `${partName(failed)} exited with code ${code?.exitCode}${code?.reason ? ` (${code.reason})` : ""} ${ago(msOf(code?.finishedAt), nowMs)}`
       : "one of its containers failed";
