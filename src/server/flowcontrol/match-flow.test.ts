@@ -84,3 +84,20 @@ test("namespaces and the cluster scope are matched separately", () => {
     ],
   );
 });
+
+test("a schema that has not changed is not read again", () => {
+  let reads = 0;
+  const schema = read(FlowSchema, suggestedFlows().schemas[0] ?? {});
+  const { rules } = schema.spec;
+  const get = () => {
+    reads++;
+    return rules;
+  };
+  const spec = Object.defineProperty({ ...schema.spec }, "rules", { get });
+  const counted = { ...schema, spec };
+
+  createFlowMatcher([counted]);
+  createFlowMatcher([counted, ...defaults]);
+
+  assert.equal(reads, 1);
+});

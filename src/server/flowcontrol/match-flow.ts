@@ -16,7 +16,7 @@ interface UserFlow {
 }
 
 export function createFlowMatcher(schemas: readonly FlowSchema[]): FlowMatcher {
-  const compiled = schemas.map((schema) => ({ schema, rules: (schema.spec.rules ?? []).map(compile) }));
+  const compiled = schemas.map((schema) => ({ schema, rules: rulesOf(schema) }));
   // The object of a user is the same in all requests of an identity, and most rules are about other users.
   const byUser = new WeakMap<UserInfo, readonly UserFlow[]>();
   const flowsOf = (user: UserInfo): readonly UserFlow[] => {
@@ -34,6 +34,18 @@ export function createFlowMatcher(schemas: readonly FlowSchema[]): FlowMatcher {
       return undefined;
     },
   };
+}
+
+/** A change of one schema makes a new matcher. Schemas can be many and long, so only those that changed are read again. */
+const compiledRules = new WeakMap<FlowSchema, readonly CompiledRule[]>();
+
+function rulesOf(schema: FlowSchema): readonly CompiledRule[] {
+  let rules = compiledRules.get(schema);
+  if (!rules) {
+    rules = (schema.spec.rules ?? []).map(compile);
+    compiledRules.set(schema, rules);
+  }
+  return rules;
 }
 
 /** By precedence, then by name. */
