@@ -68,7 +68,8 @@ async function follow(start: URL, check: HttpCheck, signal: AbortSignal): Promis
 
 /** Each name may occur several times. An empty Accept removes the header. */
 function headersOf({ headers, purpose }: HttpCheck): Record<string, string[]> {
-  const out: Record<string, string[]> = {};
+  // Without a prototype: a pod may name a header `constructor`.
+  const out: Record<string, string[]> = Object.create(null);
   for (const { name, value } of headers) {
     const key = name.toLowerCase();
     out[key] = [...(out[key] ?? []), value];

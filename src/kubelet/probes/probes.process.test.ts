@@ -66,14 +66,15 @@ suite("probes of real servers", { timeout: 120_000 }, () => {
       { name: "X-A", value: "1" },
       { name: "Host", value: "web.example" },
       { name: "Accept", value: "" },
+      { name: "Constructor", value: "2" },
     ];
 
     const outcome = await realNetwork.http(check("/ok", { headers }), limits);
 
     assert.deepEqual(outcome, { result: "success", output: "body", status: 200 });
     assert.deepEqual(
-      [seen["x-a"], seen.host, seen.accept, seen["user-agent"]],
-      ["1", "web.example", undefined, "kube-probe/1.36"],
+      [seen["x-a"], seen.host, seen.accept, seen["user-agent"], seen.constructor],
+      ["1", "web.example", undefined, "kube-probe/1.36", "2"],
     );
   });
 
