@@ -8,6 +8,7 @@ import { type Metrics } from "#lib/process/metrics.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
+import { BodyTurns } from "./body-turns.ts";
 import { FlowControl } from "./flow-control.ts";
 import { FlowMetrics } from "./flow-metrics.ts";
 import { MaxInFlight } from "./max-in-flight.ts";
@@ -46,9 +47,10 @@ export function assembleFairness(options: InFlightOptions, deps: AssembleDeps): 
   const { clock, objects, resources, loopback } = deps;
   const watches = new WatchCounts();
   const bodies = new Patience(clock, bodyPatienceMs);
+  const bodyTurns = new BodyTurns();
   if (!isFair) {
     const gate = new MaxInFlight({ reads, writes });
-    return { flowControl: undefined, fairness: { gate, watches, bodies } };
+    return { flowControl: undefined, fairness: { gate, watches, bodies, bodyTurns } };
   }
   const metrics = new FlowMetrics(deps.metrics);
   const flowControl = new FlowControl({
@@ -65,7 +67,7 @@ export function assembleFairness(options: InFlightOptions, deps: AssembleDeps): 
   });
   metrics.show(flowControl);
   follow(flowControl, deps.informers);
-  return { flowControl, fairness: { gate: flowControl, watches, bodies } };
+  return { flowControl, fairness: { gate: flowControl, watches, bodies, bodyTurns } };
 }
 
 /** Takes over every change of the configuration, once for all changes that come together. */

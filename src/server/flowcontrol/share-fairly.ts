@@ -8,6 +8,7 @@ import {
   type Seats,
   type Stage,
 } from "#server/request/pipeline.ts";
+import { type BodyTurns } from "./body-turns.ts";
 import { type WatchCounts } from "./watch-counts.ts";
 
 /** Gives a request its seats. Throws 429 if it cannot have them. */
@@ -20,6 +21,7 @@ export interface FairnessDeps {
   readonly watches: WatchCounts;
   /** How long a body may take to arrive before its request gives up its seats. */
   readonly bodies: Patience;
+  readonly bodyTurns: BodyTurns;
 }
 /** The longest such time. */
 export const bodyPatienceMs = 100;
@@ -64,9 +66,12 @@ function counting(watches: WatchCounts, next: Next): Next {
   };
 }
 
-/** Waits for the body. A slow sender gives up its seats, and asks again when the body is there. */
+/**
+ * Waits for the body. A slow sender gives up its seats, and asks again when the body is there. Then a long body waits for
+ * its turn.
+ */
 export async function receiveFairly(
-  { gate, bodies }: FairnessDeps,
+  { gate, bodies, bodyTurns }: FairnessDeps,
   { context, received }: { context: Context; received: Promise<void> },
 ): Promise<void> {
   const { seats } = context;
@@ -82,6 +87,8 @@ export async function receiveFairly(
     cancel();
   }
   if (hasLeft) context.seats = await gate.admit(context);
+  const turn = bodyTurns.wait(context.request.body?.length ?? 0);
+  if (turn) await turn;
 }
 
 /** A slow body that is passed on as it arrives gives up its seats for good: the rest is the other server's work. */
