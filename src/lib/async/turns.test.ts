@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { atOnce, inSlices, inTurns, nodeLoop, Slice, type Steps, soonOrInSlices, undividedSlices } from "./turns.ts";
+import {
+  atOnce,
+  inSlices,
+  inTurns,
+  nextTurn,
+  nodeLoop,
+  OneByOne,
+  Slice,
+  type Steps,
+  soonOrInSlices,
+  undividedSlices,
+} from "./turns.ts";
 
 test("steps run at once, or with a pause after each", async () => {
   const seen: string[] = [];
@@ -91,4 +102,24 @@ async function startThree(): Promise<string> {
 
 test("what runs after promises runs after all of them, also when a turn has just begun", async () => {
   assert.equal(await startThree(), "start 1, end 1, start 2, end 2, start 3, end 3");
+});
+
+test("OneByOne lets one caller go on in each turn, in order", async () => {
+  const steps = new OneByOne();
+  const seen: string[] = [];
+  const run = async (name: string): Promise<void> => {
+    for (let step = 1; step <= 2; step++) {
+      await steps.turn();
+      seen.push(`${name}${step}`);
+    }
+  };
+  const turns: number[] = [];
+  const all = Promise.all(["a", "b", "c"].map(run));
+  while (seen.length < 6) {
+    await nextTurn();
+    turns.push(seen.length);
+  }
+  await all;
+  assert.deepEqual(seen, ["a1", "b1", "c1", "a2", "b2", "c2"]);
+  for (const [index, count] of turns.entries()) assert.ok(count - (turns[index - 1] ?? 0) <= 1);
 });

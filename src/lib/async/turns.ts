@@ -113,6 +113,22 @@ export class Turns {
   }
 }
 
+/** Lets one caller go on in each turn of the event loop, first come, first served. For steps that are long themselves. */
+export class OneByOne {
+  readonly #waiting: (() => void)[] = [];
+
+  turn(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#waiting.push(resolve) === 1) realSetImmediate(() => this.#next());
+    return promise;
+  }
+
+  #next(): void {
+    this.#waiting.shift()?.();
+    if (this.#waiting.length > 0) realSetImmediate(() => this.#next());
+  }
+}
+
 /** Where the event loop can be followed; tests have their own. */
 export interface Loop {
   /** Calls back in the next turn. */
