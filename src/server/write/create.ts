@@ -1,6 +1,5 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { forbidden, StatusError } from "#api/status.ts";
-import { nextTurn } from "#lib/async/turns.ts";
 import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
@@ -12,7 +11,7 @@ import { placeInNamespace } from "./steps/identity.ts";
 import { recordManagedFields } from "./steps/managed-fields.ts";
 import { stampNew } from "./steps/metadata.ts";
 import { dropDuplicateOwners } from "./steps/owners.ts";
-import { isLong } from "./steps/pause.ts";
+import { isLong, longTurn } from "./steps/pause.ts";
 import { lookAtNew, prepareNew, validateNew, warnOfNew } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
@@ -36,7 +35,7 @@ export async function createObject(deps: WriteDeps, write: Write, object: ApiObj
   // Here and below, only steps that have to wait make the rest wait: each wait takes time and memory.
   const recording = recordManagedFields(deps, write, { object, old: undefined });
   if (recording) await recording;
-  if (isLong(write)) await nextTurn();
+  if (isLong(write)) await longTurn();
   const create = () => admitAndCommit(deps, write, object);
   return await (prefix ? retryName(object, { prefix, random: deps.random }, create) : create());
 }
@@ -52,7 +51,7 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   const looked = lookAtNew(write, object);
   const validating = validateNew(write, object, looked);
   if (validating) await validating;
-  if (isLong(write)) await nextTurn();
+  if (isLong(write)) await longTurn();
   warnOfNew(write, object, looked);
   return await orUndo(request, async () => {
     const admitting = admit(deps, write, request);

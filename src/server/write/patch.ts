@@ -1,6 +1,5 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { invalid, isStatus } from "#api/status.ts";
-import { nextTurn } from "#lib/async/turns.ts";
 import { forbiddenValue, invalidValue, root } from "#schema/field-error.ts";
 import { decodeRaw, type Expected, type RawBody, type ReadOptions } from "#server/input/body.ts";
 import { refuseManyValues } from "#server/input/many-values.ts";
@@ -9,7 +8,7 @@ import { applyType, mergeInto, type PatchType, patchBody, patchTypeOf } from "#s
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { applyEndpoint } from "./apply.ts";
-import { isLong } from "./steps/pause.ts";
+import { isLong, longTurn } from "./steps/pause.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
@@ -44,7 +43,7 @@ function patched(
   const read = () => decodePatched(context, expected, raw, reading) as ApiObject;
   if (!isLong(write, encoded)) return read();
   refuseManyValues(raw.value);
-  return nextTurn().then(read);
+  return longTurn().then(read);
 }
 
 /** What is decoded may be changed, by the defaults of its kind first, and the metadata of the current object is shared. */

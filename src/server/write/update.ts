@@ -1,7 +1,6 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { keepAllButStatus } from "#api/rules.ts";
 import { isNotFound, staleObject } from "#api/status.ts";
-import { nextTurn } from "#lib/async/turns.ts";
 import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
@@ -13,7 +12,7 @@ import { checkName, matchIdentity, uidConflict } from "./steps/identity.ts";
 import { recordManagedFields } from "./steps/managed-fields.ts";
 import { keepIdentity } from "./steps/metadata.ts";
 import { dropDuplicateOwners } from "./steps/owners.ts";
-import { isLong } from "./steps/pause.ts";
+import { isLong, longTurn } from "./steps/pause.ts";
 import { prepareChange, validateChange, warn } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
@@ -67,7 +66,7 @@ export async function updateObject<T extends ApiObject>(
     const current = await deps.objects.get(resource, namespace, name);
     const producing = produce(current.object, current);
     const object = producing instanceof Promise ? await producing : producing;
-    if (isLong(write, current)) await nextTurn();
+    if (isLong(write, current)) await longTurn();
     const written = await updateOnce(deps, write as unknown as Write, { object, current });
     if (written) return written;
   }
@@ -89,14 +88,14 @@ async function updateOnce(
   // Only steps that have to wait make the rest wait, as in a create.
   const recording = recordManagedFields(deps, write, version, current);
   if (recording) await recording;
-  if (isLong(write, current)) await nextTurn();
+  if (isLong(write, current)) await longTurn();
   const request = admissionRequest(write, "UPDATE", version);
   const mutating = mutate(deps, write, request);
   if (mutating) await mutating;
   prepareChange(write, version, deps.clock.now());
   const validating = validateChange(write, version, current);
   if (validating) await validating;
-  if (isLong(write, current)) await nextTurn();
+  if (isLong(write, current)) await longTurn();
   warn(write, version);
   return await orUndo(request, async () => {
     const admitting = admit(deps, write, request);
