@@ -61,7 +61,12 @@ export async function startChaos(seed: number, options: ChaosOptions = {}): Prom
       faults = placed;
       return [
         (stop) => runLeaders(deps, { faults: placed, random, leaders }, stop),
-        (stop) => runReconcilers([podRunner(options), binder, kubelets(nodes, options), ...peers], deps, stop),
+        (stop) =>
+          runReconcilers(
+            [podRunner(options), binder, kubelets(nodes, options), reporters(nodes), ...peers],
+            deps,
+            stop,
+          ),
         (stop) => heartbeats(deps, nodes, stop),
       ];
     },
@@ -89,6 +94,20 @@ const kubelets =
       if (!nodes.includes(pod.spec.nodeName ?? "")) return;
       const status = { ...pod.status, conditions: withCondition(conditions, { ...ready, status: "True" as const }) };
       await client.updateStatus(Pod, { ...pod, status }, { signal }).catch(ignoreNotFound);
+    },
+  });
+
+/** The same for the node itself: a kubelet reports its status again within seconds. */
+const reporters =
+  (nodes: readonly string[]) =>
+  ({ client }: Pick<ComponentDeps, "client">): Reconciler<Node> => ({
+    name: "node-status",
+    reconciles: Node,
+    async reconcile(node, signal) {
+      const ready = findCondition(node.status.conditions, "Ready");
+      if (!nodes.includes(node.metadata.name) || !ready || ready.status === "True") return;
+      const conditions = withCondition(node.status.conditions, { ...ready, status: "True" as const });
+      await client.updateStatus(Node, { ...node, status: { ...node.status, conditions } }, { signal });
     },
   });
 
