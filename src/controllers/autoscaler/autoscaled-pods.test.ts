@@ -42,3 +42,23 @@ test("AutoscaledPods forgets what an autoscaler no longer selects", async () => 
   pods.forget({ namespace, name: "other" });
   assert.equal(await select("mine", "app=web"), "web");
 });
+
+test("AutoscaledPods looks once at the autoscalers of a label, however many pods have it", async () => {
+  const informers = createFakeInformers();
+  const pods = new AutoscaledPods(informers.of(Pod));
+  const select = (n: number) => pods.select({ namespace, name: `scaler-${n}` }, "app=web");
+  for (let n = 0; n < 2000; n++) await select(n);
+  for (let n = 0; n < 8000; n++) {
+    const metadata = { namespace, name: `web-${n}`, labels: { app: "web" } };
+    informers.put(Pod, { metadata, spec: { containers: [] } });
+  }
+  await select(0);
+
+  const before = process.cpuUsage();
+  const answer = await select(0);
+  const { user, system } = process.cpuUsage(before);
+
+  assert("fault" in answer);
+  // A look for each pod takes more than 200 ms.
+  assert((user + system) / 1000 < 80, `${(user + system) / 1000} ms`);
+});

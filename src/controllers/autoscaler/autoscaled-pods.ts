@@ -109,10 +109,16 @@ export class AutoscaledPods {
     const found: string[] = [];
     const slice = new Slice();
     const { byName, byLabel } = this.#selectors.get(namespace) ?? {};
-    const candidates = new Set(byLabel?.get(""));
+    // Pods of one target have almost the same labels.
+    const labels = new Set([""]);
     for (const pod of pods) {
       if (slice.isOver) await slice.rest();
-      for (const label of labelsOf(pod)) for (const other of byLabel?.get(label) ?? []) candidates.add(other);
+      for (const label of labelsOf(pod)) labels.add(label);
+    }
+    const candidates = new Set<string>();
+    for (const label of labels) {
+      if (slice.isOver) await slice.rest();
+      for (const other of byLabel?.get(label) ?? []) candidates.add(other);
     }
     for (const other of candidates) {
       if (slice.isOver) await slice.rest();
