@@ -25,6 +25,11 @@ export class EndedVictims {
     }
   }
 
+  /** It goes on. */
+  delete({ key }: Nominated): void {
+    this.#ended.delete(key);
+  }
+
   /** Those that the budgets may not count yet. */
   recent(nowMs: number, podOf: (key: string) => Pod | undefined): Uncounted {
     for (const [key, { atMs }] of this.#ended) if (nowMs - atMs > countedAfterMs) this.#ended.delete(key);

@@ -17,20 +17,27 @@ export interface Preempting {
   readonly node: string;
   readonly victims: readonly Nominated[];
   readonly signal: AbortSignal;
+  /** Called for each victim that could not be ended. */
+  spared(victim: Nominated): void;
 }
 
 /** Ends the victims: each first says in its status why, so that its controller need not count it as a failure. */
-export async function preempt(deps: PreemptDeps, { preemptor, node, victims, signal }: Preempting): Promise<void> {
+export async function preempt(
+  deps: PreemptDeps,
+  { preemptor, node, victims, signal, spared }: Preempting,
+): Promise<void> {
   const message = `Preempted by pod ${preemptor.metadata.uid} on node ${node}`;
   await Promise.all(
-    victims.map(async ({ pod }) => {
+    victims.map(async (victim) => {
+      const { pod } = victim;
       if (pod.metadata.deletionTimestamp) return;
       try {
         await endVictim(deps, pod, signal);
       } catch (error) {
         // It is gone or another one by now, which is as good.
-        if (!isNotFound(error) && !isConflict(error)) throw error;
-        return;
+        if (isNotFound(error) || isConflict(error)) return;
+        spared(victim);
+        throw error;
       }
       deps.events.event(pod, "Normal", "Preempted", message);
     }),

@@ -21,7 +21,7 @@ const podOf = (
 };
 
 /** Two nodes with a pod that a budget protects, which allows one of them to end, and one with a more important pod. */
-function setUp() {
+function setUp(client: object = {}) {
   const informers = createFakeInformers();
   const labels = { app: "guarded" };
   informers.put(
@@ -45,7 +45,7 @@ function setUp() {
   const nominations = new Nominations();
   const decider = new Decider(profile, snapshot, () => 0, nominations);
   const preemptor = new Preemptor({
-    client: {} as Client,
+    client: client as Client,
     events: { event: () => undefined } as never,
     clock: createVirtualClock(),
     schedulerName: profile.schedulerName,
@@ -59,13 +59,24 @@ function setUp() {
     const decision = decider.decide(pod);
     assert(decision.node === undefined);
     const outcome = await preemptor.makeRoom({ key: podKey(pod), pod }, decision.rejections, { isThere: () => true });
-    return outcome?.victims.map((victim) => victim.pod.metadata.name);
+    const victims = outcome?.victims.map((victim) => victim.pod.metadata.name);
+    return { victims, end: async () => outcome?.run(new AbortController().signal) };
   };
 }
 
 test("a pod that was chosen to end counts against its budget before its end is written", async () => {
   const makeRoomFor = setUp();
 
-  assert.deepEqual(await makeRoomFor(podOf("one", 10)), ["first"]);
-  assert.deepEqual(await makeRoomFor(podOf("two", 10)), ["other"]);
+  assert.deepEqual((await makeRoomFor(podOf("one", 10))).victims, ["first"]);
+  assert.deepEqual((await makeRoomFor(podOf("two", 10))).victims, ["other"]);
+});
+
+test("a pod that could not be ended counts against its budget no more", async () => {
+  const makeRoomFor = setUp({ patch: () => Promise.reject(new Error("the server is down")) });
+  const { victims, end } = await makeRoomFor(podOf("one", 10));
+  assert.deepEqual(victims, ["first"]);
+
+  await assert.rejects(end, /is down/);
+
+  assert.deepEqual((await makeRoomFor(podOf("one", 10))).victims, ["first"]);
 });

@@ -136,7 +136,7 @@ export class Preemptor {
   ): Promise<void> {
     try {
       await Promise.all([
-        preempt(this.#deps, { preemptor, node, victims, signal }),
+        preempt(this.#deps, { preemptor, node, victims, signal, spared: (victim) => this.#ended.delete(victim) }),
         clearNominations(this.#deps, lesser, signal),
       ]);
     } catch (error) {
