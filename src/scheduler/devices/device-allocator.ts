@@ -15,7 +15,7 @@ import { resourcesOf } from "../resources.ts";
 import { type NodeInfo, type Snapshot } from "../snapshot.ts";
 import { hasConditions, hasFailed } from "./binding-conditions.ts";
 import { type DeviceStock, openStock, type SharedStock } from "./device-stock.ts";
-import { type ClassFor, classesOf } from "./extended/class-for.ts";
+import { type ClassFor, classesOf, hasNote } from "./extended/class-for.ts";
 import {
   type ExtendedClaim,
   type ExtendedWants,
@@ -23,9 +23,9 @@ import {
   missingFrom,
   planExtendedClaim,
 } from "./extended/extended-wants.ts";
-import { createClaim, deleteClaim, noteClaim } from "./extended/write-extended.ts";
+import { clearNote, createClaim, deleteClaim, noteClaim } from "./extended/write-extended.ts";
 import { type ClaimsToPlace, isUsable, type NodeResult, NodeResults } from "./node-results.ts";
-import { isReservedFor, resourceClaimsOf } from "./pod-claims.ts";
+import { hasResourceClaims, isReservedFor, resourceClaimsOf } from "./pod-claims.ts";
 import { renderAllocation } from "./search/render-allocation.ts";
 import { type WantedClaim, wantedBy } from "./search/wanted.ts";
 import { deallocate, unreserve, writeClaim } from "./write-claim.ts";
@@ -119,8 +119,9 @@ export class DeviceAllocator {
     const extended = this.#extendedOf(pod);
     const results = new Map<string, NodeResults>();
     const prepared = { refusal: undefined, claims: found, nodes: snapshot.nodes, extended, results };
-    if (!extended) results.set("", await this.#look(pod, found, snapshot.nodes));
-    else if (!extended.stale) {
+    if (!extended) {
+      if (hasResourceClaims(pod)) results.set("", await this.#look(pod, found, snapshot.nodes));
+    } else if (!extended.stale) {
       for (const [key, nodes] of Map.groupBy(snapshot.nodes, (info) => variantOf(extended, info))) {
         const claims = key === undefined ? undefined : this.#claimsWith(pod, found, key);
         if (key !== undefined && claims) results.set(key, await this.#look(pod, claims, nodes));
@@ -188,7 +189,9 @@ export class DeviceAllocator {
 
   /** Stores what was reserved. */
   async store(pod: Pod, signal: AbortSignal): Promise<void> {
-    for (const reservation of this.#reservations.get(pod.metadata.uid) ?? []) {
+    const reservations = this.#reservations.get(pod.metadata.uid) ?? [];
+    if (hasNote(pod) && !reservations.some(({ extended }) => extended)) await clearNote(this.#deps.client, pod, signal);
+    for (const reservation of reservations) {
       const { claim, allocation, extended } = reservation;
       if (extended) await this.#storeExtended(reservation, extended, { pod, signal });
       else if (!isReservedFor(claim, pod)) {
@@ -228,11 +231,17 @@ export class DeviceAllocator {
   async unreserve(pod: Pod): Promise<void> {
     const reservations = this.#reservations.get(pod.metadata.uid) ?? [];
     this.#reservations.delete(pod.metadata.uid);
-    for (const { claim, allocation, written, created, extended } of reservations) {
+    // First what cannot fail: otherwise devices would be lost while the server is down.
+    for (const { claim, allocation, written, created } of reservations) {
       if (allocation && !written) this.#stock.ledger.takeBack(created ?? claim);
-      if (created) await this.#deleteUnused(created, pod);
-      else if (!extended && (written || isReservedFor(claim, pod))) await unreserve(this.#deps, claim, pod);
     }
+    const undone = await Promise.allSettled(reservations.map((one) => this.#undo(one, pod)));
+    for (const one of undone) if (one.status === "rejected") throw one.reason;
+  }
+
+  async #undo({ claim, written, created, extended }: Reservation, pod: Pod): Promise<void> {
+    if (created) return await this.#deleteUnused(created, pod);
+    if (!extended && (written || isReservedFor(claim, pod))) await unreserve(this.#deps, claim, pod);
   }
 
   /** Upstream deletes the claim even if the pod was bound and only the answer was lost. */
@@ -288,7 +297,7 @@ export class DeviceAllocator {
 
   /** With what nodes of this variant lack; undefined if that leaves no claim at all. */
   #claimsWith(pod: Pod, claims: ClaimsToPlace, variant: string): ClaimsToPlace | undefined {
-    if (variant === "") return (pod.spec.resourceClaims?.length ?? 0) > 0 ? claims : undefined;
+    if (variant === "") return hasResourceClaims(pod) ? claims : undefined;
     const planned = planExtendedClaim(pod, variant.split(" "), { classFor: this.#classFor });
     return { ...claims, wanted: [...claims.wanted, ...this.#wantedBy(planned)] };
   }

@@ -13,8 +13,8 @@ const driver = "gpu.example.com";
 const devices = { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] };
 
 /** Two nodes with two GPUs each, and a class for them. */
-async function startWithGpus(): Promise<TestCluster> {
-  const cluster = await startCluster({ nodes: 2 });
+async function startWithGpus(simulation = {}): Promise<TestCluster> {
+  const cluster = await startCluster({ nodes: 2, simulation });
   const { client } = cluster;
   await client.create(DeviceClass, {
     metadata: { name: "gpu" },
@@ -202,4 +202,23 @@ test("a claim that a scheduler left behind is removed before its pod gets device
     [pod.status.extendedResourceClaimStatus?.resourceClaimName],
   );
   assert.notEqual(claims[0]?.metadata.uid, left.metadata.uid);
+});
+
+test("a pod that gets its devices from a device plugin names no claim, even if an earlier attempt noted one", async () => {
+  const capacity = { cpu: "4", memory: "8Gi", pods: "10", "example.com/gpu": "4" };
+  await using cluster = await startWithGpus({ capacity });
+  const { client } = cluster;
+  const { spec } = asksFor("p", "3");
+  const metadata = { name: "p", namespace };
+  await client.create(Pod, { metadata, spec: { ...spec, schedulingGates: [{ name: "wait" }] } });
+  const requestMappings = [{ containerName: "main", resourceName: "example.com/gpu", requestName: "r" }];
+  const body = { status: { extendedResourceClaimStatus: { resourceClaimName: "gone", requestMappings } } };
+  await client.patch(Pod, { namespace, name: "p" }, { type: "merge", body }, { subresource: "status" });
+  await client.patch(Pod, { namespace, name: "p" }, { type: "merge", body: { spec: { schedulingGates: [] } } });
+  await cluster.settle();
+
+  const { status } = await client.get(Pod, { namespace, name: "p" });
+
+  assert.deepEqual([status.phase, status.extendedResourceClaimStatus], ["Running", undefined]);
+  assert.deepEqual(await cluster.list(ResourceClaim), []);
 });

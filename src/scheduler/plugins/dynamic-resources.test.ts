@@ -18,7 +18,7 @@ const driver = "gpu.example.com";
 const extendedResourceName = "example.com/gpu";
 
 /** Node a has two devices, node b has one, node c has none. */
-function setUp() {
+function setUp(client: object = {}) {
   const informers = createFakeInformers();
   const expression = `device.driver == "${driver}"`;
   informers.put(
@@ -46,7 +46,7 @@ function setUp() {
       }),
     );
   const clock = createVirtualClock();
-  const deps = { client: {} as Client, informers, clock, devices: {} };
+  const deps = { client: client as Client, informers, clock, devices: {} };
   const withArgs = (args?: DynamicResourcesArgs) => dynamicResources(deps, args);
   const plugin = withArgs();
   const nodes = ["a", "b", "c"].map((name) => makeNode(name));
@@ -104,6 +104,28 @@ test("DynamicResources gives a device to one claim only, and frees it when the p
   assert.deepEqual(await feasible(world, second), ["a"]);
   await world.plugin.unreserve?.(first, "b");
   assert.deepEqual(await feasible(world, second), ["a", "b"]);
+});
+
+test("DynamicResources frees what was not stored, even if it cannot undo what was", async () => {
+  const failed = () => Promise.reject(new Error("the server is down"));
+  let written = 0;
+  const world = setUp({
+    update: async (_: unknown, claim: ResourceClaim) => claim,
+    updateStatus: async (_: unknown, claim: ResourceClaim) => (written++ === 0 ? claim : await failed()),
+    patch: failed,
+  });
+  world.claim("first", 1);
+  world.claim("second", 1);
+  const both = ["first", "second"].map((name) => ({ name, resourceClaimName: name }));
+  const plain = makePod("one", { resourceClaims: both });
+  const pod = { ...plain, metadata: { ...plain.metadata, uid: "one" } };
+  assert.deepEqual(await feasible(world, pod), ["a"]);
+  world.plugin.reserve?.(pod, "a");
+  await assert.rejects(async () => world.plugin.preBind?.(pod, "a", new AbortController().signal), /is down/);
+
+  await assert.rejects(async () => world.plugin.unreserve?.(pod, "a"), /is down/);
+
+  assert.deepEqual(await feasible(world, podWith("two", "second")), ["a", "b"]);
 });
 
 test("DynamicResources of a profile with other arguments does not give away the same device", async () => {
@@ -222,4 +244,27 @@ test("DynamicResources first removes the claim that an earlier attempt has left"
   assert.equal(hint?.mayHelp(pod, isGone as unknown as Parameters<typeof hint.mayHelp>[1]), true);
   world.informers.delete(ResourceClaim, left.metadata);
   assert.deepEqual(await feasible(world, pod), ["a", "b"]);
+});
+
+test("DynamicResources takes back what an earlier attempt has noted in a pod that needs no claim on its node", async () => {
+  const patches: unknown[] = [];
+  const world = setUp({
+    patch: async (_: unknown, { metadata }: Pod, { body }: { body: { status: unknown } }) =>
+      void patches.push(metadata.name, body.status),
+  });
+  const offering = makeNode("c", { status: { allocatable: { ...roomy, [extendedResourceName]: "4" } } });
+  world.snapshot.setNode(offering);
+  world.informers.put(Node, offering);
+  const noted = { extendedResourceClaimStatus: { resourceClaimName: "gone", requestMappings: [] } };
+  const ofClass = { ...asksFor("p", "3"), status: noted } as unknown as Pod;
+  const ofPlugin = { ...asksFor("q", "3", "example.com/nic"), status: noted } as unknown as Pod;
+
+  for (const pod of [ofClass, ofPlugin, asksFor("r", "3")]) {
+    assert((await feasible(world, pod)).includes("c"));
+    world.plugin.reserve?.(pod, "c");
+    await world.plugin.preBind?.(pod, "c", new AbortController().signal);
+  }
+
+  const none = { extendedResourceClaimStatus: null };
+  assert.deepEqual(patches, ["p", none, "q", none]);
 });

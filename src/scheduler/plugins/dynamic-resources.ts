@@ -4,7 +4,7 @@ import { type EventRecorder } from "#client/events.ts";
 import { parseDuration } from "#schema/duration.ts";
 import { type DynamicResourcesArgs } from "../args/plugin-args.ts";
 import type { AllocatorDeps, DeviceAllocator, DeviceLimits } from "../devices/device-allocator.ts";
-import { classesOf, resourcesFromClasses } from "../devices/extended/class-for.ts";
+import { classesOf, hasNote, resourcesFromClasses } from "../devices/extended/class-for.ts";
 import { hasResourceClaims, resourceClaimsOf } from "../devices/pod-claims.ts";
 import { deviceHints } from "../devices/retry-hints.ts";
 import { type SchedulerPlugin } from "../framework.ts";
@@ -20,7 +20,8 @@ export interface DynamicResourcesDeps extends AllocatorDeps {
 export function dynamicResources(deps: DynamicResourcesDeps, args?: DynamicResourcesArgs): SchedulerPlugin {
   const { informers } = deps;
   const classFor = classesOf(informers);
-  const needsDevices = (pod: Pod): boolean => hasResourceClaims(pod) || resourcesFromClasses(pod, classFor).length > 0;
+  const needsDevices = (pod: Pod): boolean =>
+    hasResourceClaims(pod) || hasNote(pod) || resourcesFromClasses(pod, classFor).length > 0;
   let allocator: DeviceAllocator | undefined;
   let stop: (() => void) | undefined;
 

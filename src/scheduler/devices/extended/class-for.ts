@@ -34,6 +34,9 @@ export function resourcesFromClasses(pod: Pod, classFor: ClassFor): readonly str
   return names.length > 0 ? names.sort() : none;
 }
 
+/** Whether an attempt to schedule the pod got as far as noting its claim. That claim may be gone. */
+export const hasNote = ({ status }: Pod): boolean => status?.extendedResourceClaimStatus !== undefined;
+
 /** Whether the devices of its class have to provide a resource on a node, because no device plugin does. */
 export const comesFromClass = (offered: ReadonlyMap<string, number>, resource: string): boolean =>
   (offered.get(resource) ?? 0) <= 0;

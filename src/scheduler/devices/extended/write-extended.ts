@@ -24,9 +24,19 @@ export async function noteClaim(
   pod: Pod,
   { claim, mappings: requestMappings }: ExtendedClaim,
 ): Promise<void> {
-  const resourceClaimName = claim.metadata.name;
-  const status = { extendedResourceClaimStatus: { requestMappings, resourceClaimName } };
-  const body = { metadata: { uid: pod.metadata.uid }, status };
+  await patchNote(client, pod, { note: { requestMappings, resourceClaimName: claim.metadata.name }, signal });
+}
+
+/** The kubelet would wait for the claim of an earlier attempt, and ask no device plugin. */
+export const clearNote = (client: Client, pod: Pod, signal: AbortSignal): Promise<void> =>
+  patchNote(client, pod, { note: null, signal });
+
+async function patchNote(
+  client: Client,
+  pod: Pod,
+  { note, signal }: { readonly note: object | null; readonly signal: AbortSignal },
+): Promise<void> {
+  const body = { metadata: { uid: pod.metadata.uid }, status: { extendedResourceClaimStatus: note } };
   const what = `update pod ${pod.metadata.namespace}/${pod.metadata.name} ExtendedResourceClaimStatus`;
   await client.patch(Pod, pod, { type: "strategic", body }, { subresource: "status", signal }).catch(failed(what));
 }
