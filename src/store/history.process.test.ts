@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { nextTurn } from "#lib/async/turns.ts";
 import { heldBufferBytes } from "#testing/held-buffers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { History, historyLimitsOf, type Row } from "./history.ts";
+import { History, historyLimitsOf, type Row, usableMemory } from "./history.ts";
 import { openMemoryStore } from "./memory.ts";
 import { bytes, collect, commit, put } from "./store.suite.ts";
 import { CompactedError } from "./store.ts";
@@ -34,6 +34,14 @@ suite("History", () => {
       assert.equal(historyLimitsOf(machine).maxBytes, kept);
     });
   }
+
+  test("counts only on the memory that a container may take of the machine", () => {
+    const machine = 64 * 2 ** 30;
+    assert.deepEqual(
+      [0, 2 ** 64, 1 << 30].map((allowed) => usableMemory(machine, allowed)),
+      [machine, machine, 1 << 30],
+    );
+  });
 
   const cases = [
     { limit: "count", limits: { ...generous, maxEvents: 10 }, forgotten: 90 },

@@ -39,15 +39,19 @@ export interface HistoryLimits {
  * On a machine with 12 GiB or more, enough for a watcher that reads nothing for half a minute while 6,000 objects of 500
  * bytes change every second. A minute after such a rush its memory is free again.
  */
-export function historyLimitsOf(machineBytes: number): HistoryLimits {
+export function historyLimitsOf(memoryBytes: number): HistoryLimits {
   return {
     maxEvents: 250_000,
-    maxBytes: Math.min(Math.max(96 << 20, machineBytes / 50), 256 << 20),
+    maxBytes: Math.min(Math.max(96 << 20, memoryBytes / 50), 256 << 20),
     maxAgeMs: 5 * 60_000,
     largeBytes: 32 << 20,
     largeAgeMs: 40_000,
   };
 }
+
+/** The memory of the machine, or what a container may take of it. `allowed` is 0 or immense if there is no such limit. */
+export const usableMemory = (machine = totalmem(), allowed = process.constrainedMemory()): number =>
+  allowed > 0 ? Math.min(machine, allowed) : machine;
 
 /** The revision of an empty store. Not 0, because that means "absent" or "any" elsewhere. */
 const firstRevision = 1;
@@ -76,7 +80,7 @@ export class History {
   readonly #dropped: (row: number) => void;
 
   /** `dropped` is called with every row that can no longer be read. */
-  constructor(limits: HistoryLimits = historyLimitsOf(totalmem()), dropped: (row: number) => void = () => {}) {
+  constructor(limits: HistoryLimits = historyLimitsOf(usableMemory()), dropped: (row: number) => void = () => {}) {
     this.#limits = limits;
     this.#dropped = dropped;
   }
