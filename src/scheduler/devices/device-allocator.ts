@@ -187,14 +187,23 @@ export class DeviceAllocator {
     return this.#reservations.has(metadata.uid);
   }
 
-  /** Stores what was reserved. */
-  async store(pod: Pod, signal: AbortSignal): Promise<void> {
+  /** Stores what was reserved. Returns undefined if nothing has to be stored. */
+  store(pod: Pod, signal: AbortSignal): Promise<void> | undefined {
     const reservations = this.#reservations.get(pod.metadata.uid) ?? [];
-    if (hasNote(pod) && !reservations.some(({ extended }) => extended)) await clearNote(this.#deps.client, pod, signal);
+    const toStore = reservations.filter(({ claim, extended }) => extended || !isReservedFor(claim, pod));
+    const isOutdated = hasNote(pod) && !toStore.some(({ extended }) => extended);
+    return toStore.length > 0 || isOutdated ? this.#store(toStore, { pod, isOutdated, signal }) : undefined;
+  }
+
+  async #store(
+    reservations: readonly Reservation[],
+    { pod, isOutdated, signal }: { readonly pod: Pod; readonly isOutdated: boolean; readonly signal: AbortSignal },
+  ): Promise<void> {
+    if (isOutdated) await clearNote(this.#deps.client, pod, signal);
     for (const reservation of reservations) {
       const { claim, allocation, extended } = reservation;
       if (extended) await this.#storeExtended(reservation, extended, { pod, signal });
-      else if (!isReservedFor(claim, pod)) {
+      else {
         reservation.written = await writeClaim(this.#deps, { claim, pod, allocation }, signal);
         this.#stock.ledger.wrote(reservation.written);
       }

@@ -262,7 +262,13 @@ test("DynamicResources takes back what an earlier attempt has noted in a pod tha
   for (const pod of [ofClass, ofPlugin, asksFor("r", "3")]) {
     assert((await feasible(world, pod)).includes("c"));
     world.plugin.reserve?.(pod, "c");
-    await world.plugin.preBind?.(pod, "c", new AbortController().signal);
+    const storing = world.plugin.preBind?.(pod, "c", new AbortController().signal);
+    assert.equal(
+      storing === undefined,
+      !pod.status?.extendedResourceClaimStatus,
+      "a pod with nothing to store is bound at once",
+    );
+    await storing;
   }
 
   const none = { extendedResourceClaimStatus: null };
