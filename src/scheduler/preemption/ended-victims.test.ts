@@ -43,6 +43,15 @@ test("a pod that has just ended counts against its budget until the budget has c
   assert.equal(isBreaking(ended, "3", 2, undefined), false, "the budget knows");
 });
 
+test("another pod of the name of one that has ended is not taken for it", () => {
+  const ended = new EndedVictims();
+  ended.add([first], 0);
+  const next = { ...first.pod, metadata: { ...first.pod.metadata, uid: "next" } };
+  assert.equal(isBreaking(ended, "1", 0, next), true, "the budget does not know that the first one is gone");
+
+  assert.equal(isBreaking(ended, "2", 1, next), false);
+});
+
 test("a pod that ended long ago does not count, whatever became of the budget", () => {
   const ended = new EndedVictims();
   ended.add([first], 0);

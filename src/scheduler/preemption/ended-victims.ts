@@ -39,7 +39,8 @@ export class EndedVictims {
         return recent.filter(({ key, pod, versions }) => {
           if (!isProtected(pod)) return false;
           const now = podOf(key);
-          if (now && now.metadata.deletionTimestamp === undefined) return true;
+          const isThere = now?.metadata.uid === pod.metadata.uid;
+          if (isThere && now.metadata.deletionTimestamp === undefined) return true;
           const known = versions.get(uid) ?? resourceVersion;
           versions.set(uid, known);
           return known === resourceVersion;
