@@ -80,7 +80,12 @@ export interface VolumeBindingArgs extends Infer<typeof VolumeBindingArgs> {}
 
 export const DynamicResourcesArgs = object("DynamicResourcesArgs", "Arguments of DynamicResources.", {
   ...typed,
-  filterTimeout: defaulted(3, duration(), "10s", "How long devices are looked for on one node, at most; 0s: as usual."),
+  filterTimeout: defaulted(
+    3,
+    duration(),
+    "10s",
+    "How long devices are looked for on one node, at most. 0s leaves the built-in limit.",
+  ),
   bindingTimeout: defaulted(4, duration(), "10m", "How long a pod waits for its devices to become ready."),
 });
 export interface DynamicResourcesArgs extends Infer<typeof DynamicResourcesArgs> {}

@@ -16,7 +16,7 @@ export interface CacheEvent<T extends ApiObject = ApiObject> {
   readonly previous: EncodedObject<T> | undefined;
 }
 
-/** The same for informers. */
+/** What followers of the cache in this process get for an event. */
 export function changeOf<T extends ApiObject>(
   { type, encoded, previous }: Pick<CacheEvent<T>, "type" | "encoded" | "previous">,
   trace: string | undefined,
