@@ -1,9 +1,7 @@
 import { Node } from "#api/core/node.ts";
-import { Pod } from "#api/core/pod.ts";
-import { type AllocationResult } from "#api/devices/claim-status.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
-import { ignoreNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
@@ -13,9 +11,10 @@ import { type Informers } from "#runtime/informer.ts";
 import { type AcrossNodes, type Rejection, rejectFinally } from "../framework.ts";
 import { resourcesOf } from "../resources.ts";
 import { type NodeInfo, type Snapshot } from "../snapshot.ts";
-import { hasConditions, hasFailed } from "./binding-conditions.ts";
+import { hasFailed } from "./binding-conditions.ts";
+import { DeviceReservations } from "./device-reservations.ts";
 import { type DeviceStock, openStock, type SharedStock } from "./device-stock.ts";
-import { type ClassFor, classesOf, hasNote } from "./extended/class-for.ts";
+import { type ClassFor, classesOf } from "./extended/class-for.ts";
 import {
   type ExtendedClaim,
   type ExtendedWants,
@@ -23,12 +22,12 @@ import {
   missingFrom,
   planExtendedClaim,
 } from "./extended/extended-wants.ts";
-import { clearNote, createClaim, deleteClaim, noteClaim } from "./extended/write-extended.ts";
+import { deleteClaim } from "./extended/write-extended.ts";
 import { type ClaimsToPlace, isUsable, type NodeResult, NodeResults } from "./node-results.ts";
-import { hasResourceClaims, isReservedFor, resourceClaimsOf } from "./pod-claims.ts";
+import { hasResourceClaims, resourceClaimsOf } from "./pod-claims.ts";
 import { renderAllocation } from "./search/render-allocation.ts";
 import { type WantedClaim, wantedBy } from "./search/wanted.ts";
-import { deallocate, unreserve, writeClaim } from "./write-claim.ts";
+import { deallocate } from "./write-claim.ts";
 
 export interface AllocatorDeps {
   readonly client: Client;
@@ -62,16 +61,6 @@ interface Prepared {
   readonly results: ReadonlyMap<string, NodeResults>;
 }
 
-/** What a pod was given, until it is bound. */
-interface Reservation {
-  readonly claim: ResourceClaim;
-  readonly allocation: AllocationResult | undefined;
-  written: ResourceClaim | undefined;
-  /** Set if the claim exists only here until it is stored. */
-  readonly extended?: ExtendedClaim;
-  created?: ResourceClaim;
-}
-
 const noClaims: ClaimsToPlace = { allocated: [], failed: [], wanted: [] };
 const nothing = { claims: noClaims, nodes: [], extended: undefined, results: new Map<string, NodeResults>() };
 
@@ -89,7 +78,8 @@ export class DeviceAllocator {
   readonly #limits: DeviceLimits;
   /** By what the claims of a pod ask for. */
   readonly #results = new BoundedCache<NodeResults>(cacheLimits);
-  readonly #reservations = new Map<string, readonly Reservation[]>();
+  /** What pods were given that are being bound. */
+  readonly reservations: DeviceReservations;
   /** By the uid of the pod. Few are placed at the same time: one after another, and those that extenders are asked about. */
   readonly #prepared = new LruMap<string, Prepared>(64);
 
@@ -98,6 +88,7 @@ export class DeviceAllocator {
     this.#classFor = classesOf(deps.informers);
     this.#limits = deps.limits ?? usualLimits;
     this.#stock = stock;
+    this.reservations = new DeviceReservations(deps, stock.ledger);
   }
 
   static async open(deps: AllocatorDeps): Promise<DeviceAllocator> {
@@ -180,85 +171,7 @@ export class DeviceAllocator {
     }));
     for (const { claim, allocation } of given) this.#stock.ledger.decide(claim, allocation);
     const shared = found.allocated.map((claim) => ({ claim, allocation: undefined, written: undefined }));
-    this.#reservations.set(pod.metadata.uid, [...given, ...shared]);
-  }
-
-  hasReserved({ metadata }: Pod): boolean {
-    return this.#reservations.has(metadata.uid);
-  }
-
-  /** Stores what was reserved. Returns undefined if nothing has to be stored. */
-  store(pod: Pod, signal: AbortSignal): Promise<void> | undefined {
-    const reservations = this.#reservations.get(pod.metadata.uid) ?? [];
-    const toStore = reservations.filter(({ claim, extended }) => extended || !isReservedFor(claim, pod));
-    const isOutdated = hasNote(pod) && !toStore.some(({ extended }) => extended);
-    return toStore.length > 0 || isOutdated ? this.#store(toStore, { pod, isOutdated, signal }) : undefined;
-  }
-
-  async #store(
-    reservations: readonly Reservation[],
-    { pod, isOutdated, signal }: { readonly pod: Pod; readonly isOutdated: boolean; readonly signal: AbortSignal },
-  ): Promise<void> {
-    if (isOutdated) await clearNote(this.#deps.client, pod, signal);
-    for (const reservation of reservations) {
-      const { claim, allocation, extended } = reservation;
-      if (extended) await this.#storeExtended(reservation, extended, { pod, signal });
-      else {
-        reservation.written = await writeClaim(this.#deps, { claim, pod, allocation }, signal);
-        this.#stock.ledger.wrote(reservation.written);
-      }
-    }
-  }
-
-  async #storeExtended(
-    reservation: Reservation,
-    extended: ExtendedClaim,
-    { pod, signal }: { readonly pod: Pod; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const { client } = this.#deps;
-    const { claim, allocation } = reservation;
-    const created = await createClaim(client, extended, signal);
-    reservation.created = created;
-    if (allocation) this.#stock.ledger.decide(created, allocation);
-    this.#stock.ledger.takeBack(claim);
-    reservation.written = await writeClaim(this.#deps, { claim: created, pod, allocation }, signal);
-    this.#stock.ledger.wrote(reservation.written);
-    await noteClaim({ client, signal }, pod, { ...extended, claim: created });
-  }
-
-  /** The stored claims of a pod whose devices have to become ready. */
-  waitsFor(pod: Pod): ResourceClaim[] {
-    const claims = this.#reservations.get(pod.metadata.uid)?.map(({ claim, written }) => written ?? claim) ?? [];
-    return claims.filter(hasConditions);
-  }
-
-  /** The pod is bound. */
-  done({ metadata }: Pod): void {
-    this.#reservations.delete(metadata.uid);
-  }
-
-  async unreserve(pod: Pod): Promise<void> {
-    const reservations = this.#reservations.get(pod.metadata.uid) ?? [];
-    this.#reservations.delete(pod.metadata.uid);
-    // First what cannot fail: otherwise devices would be lost while the server is down.
-    for (const { claim, allocation, written, created } of reservations) {
-      if (allocation && !written) this.#stock.ledger.takeBack(created ?? claim);
-    }
-    const undone = await Promise.allSettled(reservations.map((one) => this.#undo(one, pod)));
-    for (const one of undone) if (one.status === "rejected") throw one.reason;
-  }
-
-  async #undo({ claim, written, created, extended }: Reservation, pod: Pod): Promise<void> {
-    if (created) return await this.#deleteUnused(created, pod);
-    if (!extended && (written || isReservedFor(claim, pod))) await unreserve(this.#deps, claim, pod);
-  }
-
-  /** Upstream deletes the claim even if the pod was bound and only the answer was lost. */
-  async #deleteUnused(claim: ResourceClaim, { metadata, spec }: Pod): Promise<void> {
-    const { client } = this.#deps;
-    const actual = await client.get(Pod, metadata).catch(ignoreNotFound);
-    if (actual?.metadata.uid === metadata.uid && actual.spec.nodeName && !spec.nodeName) return;
-    await deleteClaim(client, claim);
+    this.reservations.set(pod, [...given, ...shared]);
   }
 
   /** How to free a claim that is not usable on some node and that nobody else uses; undefined if there is none. */

@@ -81,16 +81,16 @@ function bindingHooks(
   allocator: () => DeviceAllocator | undefined,
 ): Pick<SchedulerPlugin, BindingHooks> {
   let events: EventRecorder | undefined;
-  const reservedIn = (pod: Pod): DeviceAllocator | undefined => {
-    const known = allocator();
-    return known?.hasReserved(pod) ? known : undefined;
+  const reservedIn = (pod: Pod): DeviceAllocator["reservations"] | undefined => {
+    const known = allocator()?.reservations;
+    return known?.has(pod) ? known : undefined;
   };
   return {
     async postFilter({ pod }) {
       const freeing = allocator()?.freeUnusable(pod);
       return freeing && { ...freeing, nominate: undefined, victims: [] };
     },
-    unreserve: (pod) => reservedIn(pod)?.unreserve(pod),
+    unreserve: (pod) => reservedIn(pod)?.undo(pod),
     preBind: (pod, _nodeName, signal) => reservedIn(pod)?.store(pod, signal),
     untilReady(pod, nodeName) {
       const claims = reservedIn(pod)?.waitsFor(pod) ?? [];
