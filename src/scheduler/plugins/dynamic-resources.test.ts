@@ -274,3 +274,42 @@ test("DynamicResources takes back what an earlier attempt has noted in a pod tha
   const none = { extendedResourceClaimStatus: null };
   assert.deepEqual(patches, ["p", none, "q", none]);
 });
+
+/** A server for claims that refuses one kind of call. What it stores is seen at once. */
+function refusing(step: string, seen: () => ReturnType<typeof createFakeInformers>) {
+  const store = (claim: ResourceClaim, parts = {}) => {
+    const { resourceVersion: _, ...metadata } = claim.metadata;
+    return seen().put(ResourceClaim, { ...claim, metadata: { ...metadata, name: "made" }, ...parts });
+  };
+  const answer = async <T>(name: string, value: () => T): Promise<T> => {
+    if (name === step) throw new Error("the server is down");
+    return value();
+  };
+  const keyOf = ({ name }: ResourceClaim["metadata"]) => ({ namespace, name });
+  return {
+    create: (_: unknown, claim: ResourceClaim) => answer("create", () => store(claim, { status: {} })),
+    update: (_: unknown, claim: ResourceClaim) => answer("update", () => store(claim)),
+    updateStatus: (_: unknown, claim: ResourceClaim) => answer("updateStatus", () => store(claim)),
+    patch: () => answer("patch", () => undefined),
+    get: async ({ kind }: { kind: string }, ref: ResourceClaim["metadata"]) =>
+      kind === "Pod" ? makePod("p") : seen().of(ResourceClaim).get(keyOf(ref)),
+    delete: async (_: unknown, ref: ResourceClaim["metadata"]) => seen().delete(ResourceClaim, keyOf(ref)),
+  };
+}
+
+for (const step of ["create", "update", "updateStatus", "patch", "the binding"]) {
+  test(`DynamicResources leaves no claim and no used device if ${step} fails for a pod with an extended resource`, async () => {
+    const world: ReturnType<typeof setUp> = setUp(refusing(step, () => world.informers));
+    const pod = asksFor("p", "2");
+    assert.deepEqual(await feasible(world, pod), ["a"]);
+    world.plugin.reserve?.(pod, "a");
+    const storing = world.plugin.preBind?.(pod, "a", new AbortController().signal);
+    if (step === "the binding") await storing;
+    else await assert.rejects(async () => storing, /is down/);
+
+    await world.plugin.unreserve?.(pod, "a");
+
+    assert.deepEqual(world.informers.of(ResourceClaim).list(), []);
+    assert.deepEqual(await feasible(world, pod), ["a"]);
+  });
+}
