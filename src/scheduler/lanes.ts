@@ -8,6 +8,7 @@ import { type Log } from "#lib/process/log.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { Decider } from "./decide.ts";
 import { type FailedAttempt, type ObjectChange, type Profile, type SchedulerPlugin } from "./framework.ts";
+import { groupOf } from "./gated.ts";
 import { type Nominations } from "./preemption/nominations.ts";
 import { type Outcome, Preemptor } from "./preemption/preemptor.ts";
 import { type Snapshot } from "./snapshot.ts";
@@ -69,6 +70,12 @@ function createLane(profile: Profile, deps: LaneDeps): Lane {
     },
   };
 }
+
+/** Tells which pods are not of this group; without a group, all of them. */
+export const outside =
+  (group: string | undefined, lanes: Lanes) =>
+  ({ pod }: { readonly pod: Pod }): boolean =>
+    group === undefined || groupOf(laneOf(lanes, pod)?.plugins ?? [], pod) !== group;
 
 /** The profile that a pod asks for, if it is one of ours. */
 export const laneOf = (lanes: Lanes, { spec }: Pod): Lane | undefined =>

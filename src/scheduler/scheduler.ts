@@ -20,7 +20,7 @@ import { type NoPlacement, type Placement, refusedAt } from "./decide.ts";
 import type { Extenders } from "./extenders/extenders.ts";
 import { type ObjectChange, type QueuedPod } from "./framework.ts";
 import { earlyGateOf, Gated, gateOf, groupOf } from "./gated.ts";
-import { createLanes, followAll, type Lane, type LaneDeps, type Lanes, laneOf, postFilter } from "./lanes.ts";
+import { createLanes, followAll, type Lane, type LaneDeps, type Lanes, laneOf, outside, postFilter } from "./lanes.ts";
 import { keyOf } from "./pod-key.ts";
 import { Nominations } from "./preemption/nominations.ts";
 import { type CandidateLimits } from "./preemption/plan-preemption.ts";
@@ -106,10 +106,7 @@ class Scheduler {
     } catch (error) {
       if (!isAbort(error, this.#signal)) throw error;
     } finally {
-      stopNodes();
-      stopPods();
-      stopNamespaces();
-      stopObjects();
+      for (const stop of [stopNodes, stopPods, stopNamespaces, stopObjects]) stop();
       this.#queue.close();
       await this.#writes.finished();
     }
@@ -215,9 +212,8 @@ class Scheduler {
   /** A pod has freed some of its node. If it gave it up, the others of its group must not hurry: they might do so for ever. */
   #onRoom(pod: Pod, change: "updated" | "deleted", group?: string): void {
     const info = this.#snapshot.get(pod.spec.nodeName ?? "");
-    const isOther = (other: QueuedPod): boolean =>
-      group === undefined || groupOf(laneOf(this.#lanes, other.pod)?.plugins ?? [], other.pod) !== group;
-    this.#queue.changed({ kind: "Pod", change, object: pod, info, freesRoom: true }, undefined, isOther);
+    const mayHurry = outside(group, this.#lanes);
+    this.#queue.changed({ kind: "Pod", change, object: pod, info, freesRoom: true }, undefined, mayHurry);
   }
 
   #forgetPreemption(key: string, pod: Pod): void {
