@@ -1,7 +1,7 @@
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { findCondition, withCondition } from "#api/meta/condition.ts";
-import { ignoreNotFound } from "#api/status.ts";
+import { ignoreNotFound, isConflict } from "#api/status.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
 import { type Reconciler } from "#runtime/reconciler.ts";
@@ -61,13 +61,9 @@ export async function startChaos(seed: number, options: ChaosOptions = {}): Prom
       faults = placed;
       return [
         (stop) => runLeaders(deps, { faults: placed, random, leaders }, stop),
-        (stop) =>
-          runReconcilers(
-            [podRunner(options), binder, kubelets(nodes, options), reporters(nodes), ...peers],
-            deps,
-            stop,
-          ),
+        (stop) => runReconcilers([podRunner(options), binder, kubelets(nodes, options), ...peers], deps, stop),
         (stop) => heartbeats(deps, nodes, stop),
+        (stop) => reportNodes(deps, nodes, stop),
       ];
     },
   });
@@ -97,19 +93,29 @@ const kubelets =
     },
   });
 
-/** The same for the node itself: a kubelet reports its status again within seconds. */
-const reporters =
-  (nodes: readonly string[]) =>
-  ({ client }: Pick<ComponentDeps, "client">): Reconciler<Node> => ({
-    name: "node-status",
-    reconciles: Node,
-    async reconcile(node, signal) {
+/** The same for the nodes themselves: a kubelet looks at its Node every ten seconds. */
+async function reportNodes(
+  { client, clock }: Pick<ComponentDeps, "client" | "clock">,
+  nodes: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(reportMs, signal);
+    for (const name of nodes) {
+      const node = await client.get(Node, { name }, { signal });
       const ready = findCondition(node.status.conditions, "Ready");
-      if (!nodes.includes(node.metadata.name) || !ready || ready.status === "True") return;
+      if (!ready || ready.status === "True") continue;
       const conditions = withCondition(node.status.conditions, { ...ready, status: "True" as const });
-      await client.updateStatus(Node, { ...node, status: { ...node.status, conditions } }, { signal });
-    },
-  });
+      // Whoever was faster is corrected the next time.
+      await client
+        .updateStatus(Node, { ...node, status: { ...node.status, conditions } }, { signal })
+        .catch((error: unknown) => {
+          if (!isConflict(error)) throw error;
+        });
+    }
+  }
+}
+const reportMs = 10_000;
 
 /** A minimal scheduler: the node that the pod demands, or the first one. */
 const binder = ({ client }: Pick<ComponentDeps, "client">) => ({
