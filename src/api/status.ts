@@ -85,6 +85,10 @@ export function ignoreNotFound(error: unknown): undefined {
   if (!isNotFound(error)) throw error;
 }
 export const isAlreadyExists = (error: unknown): error is StatusError => isStatus(error, "AlreadyExists");
+/** The server has refused the request, so nothing was written. After any other error, it may have been. */
+export const isRefusal = (error: unknown): error is StatusError =>
+  error instanceof StatusError && error.code >= 400 && error.code < 500;
+
 export const isConflict = (error: unknown): error is StatusError => isStatus(error, "Conflict");
 export const isForbidden = (error: unknown): error is StatusError => isStatus(error, "Forbidden");
 /** The watch or list must start over. */

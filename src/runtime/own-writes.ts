@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
-import { StatusError } from "#api/status.ts";
+import { isRefusal } from "#api/status.ts";
 import { type Client, type ObjectRef, refOf } from "#client/client.ts";
 import { type Informer, type Informers } from "./informer.ts";
 import { revisionOf } from "./object-cache.ts";
@@ -124,9 +124,6 @@ const shows = (informers: readonly Informer[], revision: number) => async (signa
 };
 
 const spaceOf = (object: InputOf<ApiObject>): string | undefined => object.metadata?.namespace;
-
-/** The server has confirmed that it wrote nothing. After any other failure the outcome is unknown. */
-const isRefusal = (error: unknown): boolean => error instanceof StatusError && error.code >= 400 && error.code < 500;
 
 interface Unanswered {
   readonly resource: Resource;

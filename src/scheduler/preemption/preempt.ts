@@ -1,5 +1,5 @@
 import { Pod } from "#api/core/pod.ts";
-import { isConflict, isNotFound } from "#api/status.ts";
+import { isConflict, isNotFound, isRefusal } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
 import { type Clock, timestamp } from "#lib/async/clock.ts";
@@ -17,7 +17,7 @@ export interface Preempting {
   readonly node: string;
   readonly victims: readonly Nominated[];
   readonly signal: AbortSignal;
-  /** Called for each victim that could not be ended. */
+  /** Called for each victim that goes on: the server refused to end it. */
   spared(victim: Nominated): void;
 }
 
@@ -36,7 +36,8 @@ export async function preempt(
       } catch (error) {
         // It is gone or another one by now, which is as good.
         if (isNotFound(error) || isConflict(error)) return;
-        spared(victim);
+        // Otherwise it may have been ended all the same.
+        if (isRefusal(error)) spared(victim);
         throw error;
       }
       deps.events.event(pod, "Normal", "Preempted", message);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Pod } from "#api/core/pod.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { badRequest, serviceUnavailable } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { build } from "#testing/build.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
@@ -71,12 +72,21 @@ test("a pod that was chosen to end counts against its budget before its end is w
   assert.deepEqual((await makeRoomFor(podOf("two", 10))).victims, ["other"]);
 });
 
-test("a pod that could not be ended counts against its budget no more", async () => {
-  const makeRoomFor = setUp({ patch: () => Promise.reject(new Error("the server is down")) });
+test("a pod that the server did not let end counts against its budget no more", async () => {
+  const makeRoomFor = setUp({ patch: () => Promise.reject(badRequest("a webhook said no")) });
   const { victims, end } = await makeRoomFor(podOf("one", 10));
   assert.deepEqual(victims, ["first"]);
 
-  await assert.rejects(end, /is down/);
+  await assert.rejects(end, /said no/);
 
   assert.deepEqual((await makeRoomFor(podOf("one", 10))).victims, ["first"]);
+});
+
+test("a pod that may have been ended counts against its budget", async () => {
+  const makeRoomFor = setUp({ patch: () => Promise.reject(serviceUnavailable("the answer was lost")) });
+  const { end } = await makeRoomFor(podOf("one", 10));
+
+  await assert.rejects(end, /was lost/);
+
+  assert.deepEqual((await makeRoomFor(podOf("two", 10))).victims, ["other"]);
 });
