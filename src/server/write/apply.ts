@@ -11,7 +11,7 @@ import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { createObject } from "./create.ts";
 import { checkName, checkNamespace } from "./steps/identity.ts";
-import { isLong, pauseIfLong, runSteps } from "./steps/pause.ts";
+import { isLong, longTurn, runSteps } from "./steps/pause.ts";
 import { withVersions } from "./steps/versions.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps } from "./write.ts";
@@ -23,7 +23,7 @@ export async function applyEndpoint(deps: WriteDeps, asked: Write, configuration
   const { context, resource } = asked;
   requireManager(context);
   const applied = checkApplied(asked, configuration);
-  await pauseIfLong(asked);
+  if (isLong(asked)) await longTurn();
   const write: Write = { ...asked, applied: true };
   const merge = (live: EncodedObject | undefined) => mergeApplied(deps, write, { applied, live });
   for (let attempt = 0; ; attempt++) {
@@ -69,7 +69,7 @@ async function mergeApplied(
     runSteps(applyPatch({ ...facts, versions }), write, live),
   );
   if (isLong(write, live)) refuseManyValues(merged.object);
-  await pauseIfLong(write, live);
+  if (isLong(write, live)) await longTurn();
   const raw: RawBody = { value: merged.object, text: undefined };
   const object = decodeRaw(context, resource as unknown as Expected, raw, lenient) as ApiObject;
   if (merged.managedFields) object.metadata.managedFields = [...merged.managedFields];
