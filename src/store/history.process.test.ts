@@ -22,7 +22,9 @@ function rowOf(n: number, key: string, value: string | undefined): Row {
   };
 }
 
-const large = { largeBytes: 50 * (640 + 2 + 5), largeAgeMs: 10_000 };
+/** Of 100 changes, one a second, two minutes of 25 are one minute of 50. */
+const shrinking = { maxAgeMs: 100_000, fullAgeBytes: 25 * (640 + 2 + 5) };
+const floor = { ...shrinking, minAgeMs: 70_000 };
 
 suite("History", () => {
   for (const { machine, kept } of [
@@ -47,7 +49,8 @@ suite("History", () => {
     { limit: "count", limits: { ...generous, maxEvents: 10 }, forgotten: 90 },
     { limit: "size", limits: { ...generous, maxBytes: 10 * (640 + 2 + 5) }, forgotten: 90 },
     { limit: "age", limits: { ...generous, maxAgeMs: 10_000 }, forgotten: 90 },
-    { limit: "a shorter age while it is large", limits: { ...generous, ...large }, forgotten: 50 },
+    { limit: "an age that is shorter the larger it is", limits: { ...generous, ...shrinking }, forgotten: 50 },
+    { limit: "an age that has a minimum", limits: { ...generous, ...floor }, forgotten: 30 },
   ];
   for (const { limit, limits, forgotten } of cases) {
     test(`is limited by ${limit}, and drops old changes in small steps`, () => {

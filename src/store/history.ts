@@ -31,21 +31,21 @@ export interface HistoryLimits {
   readonly maxEvents: number;
   readonly maxBytes: number;
   readonly maxAgeMs: number;
-  /** With more bytes than this, changes are kept for a shorter time. */
-  readonly largeBytes?: number;
-  readonly largeAgeMs?: number;
+  /** With more bytes than this, changes are kept for a time that is shorter in proportion, but not below `minAgeMs`. */
+  readonly fullAgeBytes?: number;
+  readonly minAgeMs?: number;
 }
 /**
  * On a machine with 12 GiB or more, enough for a watcher that reads nothing for half a minute while 6,000 objects of 500
- * bytes change every second. A minute after such a rush its memory is free again.
+ * bytes change every second. A minute after such a rush, at most 10 MiB of it are left.
  */
 export function historyLimitsOf(memoryBytes: number): HistoryLimits {
   return {
     maxEvents: 250_000,
     maxBytes: Math.min(Math.max(96 << 20, memoryBytes / 50), 256 << 20),
     maxAgeMs: 5 * 60_000,
-    largeBytes: 32 << 20,
-    largeAgeMs: 40_000,
+    fullAgeBytes: 2 << 20,
+    minAgeMs: 40_000,
   };
 }
 
@@ -97,8 +97,9 @@ export class History {
   }
   /** How long a change is kept, at the current size. */
   get maxAgeMs(): number {
-    const { maxAgeMs, largeBytes = Number.POSITIVE_INFINITY, largeAgeMs = maxAgeMs } = this.#limits;
-    return this.#bytes > largeBytes ? Math.min(largeAgeMs, maxAgeMs) : maxAgeMs;
+    const { maxAgeMs, fullAgeBytes = Number.POSITIVE_INFINITY, minAgeMs = 0 } = this.#limits;
+    const share = Math.min(1, fullAgeBytes / this.#bytes);
+    return Math.max(share * maxAgeMs, minAgeMs);
   }
 
   get(key: string, revision?: number): Entry | undefined {
