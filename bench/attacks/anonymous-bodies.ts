@@ -21,9 +21,11 @@ export const attack: Attack = {
           stream.on("error", () => {});
           stream.on("response", ({ ":status": status = 0 }) => count(answers, status));
           stream.on("close", resolve);
+          stream.resume(); // A stream with an unread answer does not close.
           stream.end(body);
         });
-      await Promise.all(Array.from({ length: streams }, one));
+      const closed = new Promise<void>((resolve) => void session.once("close", resolve));
+      await Promise.race([Promise.all(Array.from({ length: streams }, one)), closed]);
       sent += session.socket.bytesWritten ?? 0;
       session.destroy();
     });
