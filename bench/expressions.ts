@@ -1,7 +1,10 @@
 /**
- * Measures expressions: how long usual rules take, and how much CPU hostile ones use before they are stopped.
- * `npm run bench -- expressions`. Figures of one process, after its code is compiled.
+ * Measures expressions: how long usual rules take, and how much CPU hostile ones use before they are stopped, when V8 has
+ * compiled the code and as the first one in a process. `npm run bench -- expressions`.
  */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
 import { compile, type Program } from "#cel/compile.ts";
 import { perCallLimit } from "#cel-kubernetes/environment.ts";
 import { environment, refused, slow, stopped, variables } from "#cel-kubernetes/hostile.suite.ts";
@@ -22,16 +25,16 @@ export async function runExpressions(): Promise<void> {
     const nanos = (leastCpuMs(() => repeat(runs, () => program.evaluate(variables, perCallLimit))) * 1e6) / runs;
     process.stdout.write(`${nanos.toFixed(0).padStart(8)}  ${source}\n`);
   }
-  process.stdout.write("hostile evaluations: ms of CPU until they stop\n");
+  process.stdout.write("hostile evaluations: ms of CPU until they stop, compiled and as the first one\n");
   for (const [name, source] of Object.entries({ ...stopped, ...slow })) {
     const program = compiled(source);
     const ms = leastCpuMs(() => program.evaluate(variables, perCallLimit));
-    process.stdout.write(`${ms.toFixed(1).padStart(8)}  ${name}\n`);
+    await printHostile(name, source, ms);
   }
-  process.stdout.write("hostile expressions: ms of CPU until they are refused\n");
+  process.stdout.write("hostile expressions: ms of CPU until they are refused, compiled and as the first one\n");
   for (const [name, [source]] of Object.entries(refused)) {
     const ms = leastCpuMs(() => compile(environment, source));
-    process.stdout.write(`${ms.toFixed(1).padStart(8)}  ${name}\n`);
+    await printHostile(name, source, ms);
   }
 }
 
@@ -39,6 +42,18 @@ function compiled(source: string): Program {
   const result = compile(environment, source);
   if (!result.program) throw new Error(result.message);
   return result.program;
+}
+
+async function printHostile(name: string, source: string, ms: number): Promise<void> {
+  const firstMs = await measureFirst(source);
+  process.stdout.write(`${ms.toFixed(1).padStart(8)}${firstMs.toFixed(1).padStart(8)}  ${name}\n`);
+}
+
+async function measureFirst(source: string): Promise<number> {
+  const program = path.join(import.meta.dirname, "load/first-evaluation-process.ts");
+  const child = fork(program, [source], { execArgv: process.execArgv });
+  const [ms] = (await once(child, "message")) as [number];
+  return ms;
 }
 
 function repeat(count: number, run: () => unknown): void {
