@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { isIPv4, isIPv6 } from "node:net";
 import { test } from "node:test";
+import fc from "fast-check";
 import { formatIPv4, parseCidr, parseIPv4, parseIPv6, versionOfIP } from "./ip.ts";
 
 const addresses: Readonly<Record<string, number | undefined>> = {
@@ -52,6 +54,53 @@ test("parseIPv6() reads every spelling of an address", () => {
   assert.equal(hex("1:2:3:4:5:6:7::"), "00010002000300040005000600070000");
   assert.equal(hex("::"), "0".repeat(32));
   for (const text of ["10.1.2.3", "fe80::1%eth0", "1::2::3", ""]) assert.equal(parseIPv6(text), undefined, text);
+});
+
+test("parseIPv4() and parseIPv6() accept the same texts as Node", () => {
+  const piece = fc.constantFrom(
+    ":",
+    ":",
+    "::",
+    ".",
+    "0",
+    "1",
+    "01",
+    "255",
+    "256",
+    "ab",
+    "F00d",
+    "12345",
+    "g",
+    "1.2.3.4",
+    "%",
+  );
+  const text = fc.array(piece, { maxLength: 17 }).map((pieces) => pieces.join(""));
+  const groups = fc.array(fc.constantFrom("0", "ab", "ffff", "", "10.1.2.3"), { minLength: 3, maxLength: 9 });
+
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        text,
+        groups.map((list) => list.join(":")),
+        fc.ipV4(),
+        fc.ipV6(),
+      ),
+      (address) => {
+        assert.equal(parseIPv4(address) !== undefined, isIPv4(address));
+        assert.equal(parseIPv6(address) !== undefined, isIPv6(address) && !address.includes("%"));
+      },
+    ),
+    { numRuns: 5000 },
+  );
+});
+
+test("parseIPv6() reads what URL writes", () => {
+  fc.assert(
+    fc.property(fc.ipV6(), (address) => {
+      const short = new URL(`http://[${address}]`).hostname.slice(1, -1);
+      assert.deepEqual(parseIPv6(short), parseIPv6(address));
+    }),
+  );
 });
 
 test("the version of an address is known, and names have none", () => {

@@ -39,47 +39,95 @@ export function versionOfIP(text: string): 4 | 6 | 0 {
 
 /** Returns undefined unless the text is an address in the usual form. */
 export function parseIPv4(text: string): number | undefined {
-  const parts = text.split(".");
-  if (parts.length !== 4) return undefined;
   let number = 0;
-  for (const part of parts) {
-    if (!/^(0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255) return undefined;
-    number = number * 256 + Number(part);
+  let start = 0;
+  for (let part = 1; part <= 4; part++) {
+    const end = part < 4 ? text.indexOf(".", start) : text.length;
+    const byte = decimalByte(text, start, end);
+    if (byte === undefined) return undefined;
+    number = number * 256 + byte;
+    start = end + 1;
   }
   return number;
 }
+
+function decimalByte(text: string, start: number, end: number): number | undefined {
+  const length = end - start;
+  if (length < 1 || length > 3 || (length > 1 && text.charCodeAt(start) === zero)) return undefined;
+  let number = 0;
+  for (let index = start; index < end; index++) {
+    const digit = text.charCodeAt(index) - zero;
+    if (digit < 0 || digit > 9) return undefined;
+    number = number * 10 + digit;
+  }
+  return number > 255 ? undefined : number;
+}
+const zero = 0x30;
 
 export const formatIPv4 = (address: number): string =>
   [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
 
 /** The 16 bytes of an IPv6 address; undefined for other text, or if it has a zone. */
 export function parseIPv6(text: string): Uint8Array | undefined {
-  if (versionOfIP(text) !== 6 || text.includes("%")) return undefined;
-  const lastColon = text.lastIndexOf(":");
-  const dotted = parseIPv4(text.slice(lastColon + 1));
-  const tail = dotted === undefined ? [] : [Math.floor(dotted / 65_536), dotted % 65_536];
-  const hex = dotted === undefined ? text : `${text.slice(0, lastColon + 1)}${tail.map(toHex).join(":")}`;
   const bytes = new Uint8Array(16);
-  const gap = hex.indexOf("::");
-  if (gap < 0) return writeGroups(bytes, hex, 0);
-  writeGroups(bytes, hex.slice(0, gap), 0);
-  const end = hex.slice(gap + 2);
-  return writeGroups(bytes, end, end === "" ? 16 : 16 - 2 * end.split(":").length);
-}
-
-/** Writes groups of hexadecimal digits, each as two bytes. */
-function writeGroups(bytes: Uint8Array, groups: string, start: number): Uint8Array {
-  if (groups === "") return bytes;
-  let at = start;
-  for (const group of groups.split(":")) {
-    const number = Number.parseInt(group, 16);
-    bytes[at++] = number >> 8;
-    bytes[at++] = number & 255;
+  let at = 0;
+  let gap = text.startsWith("::") ? 0 : undefined;
+  for (let start = gap === undefined ? 0 : 2; start < text.length; ) {
+    const colon = text.indexOf(":", start);
+    if (colon < 0) {
+      at = writeLast(bytes, at, text.slice(start));
+      break;
+    }
+    if (at >= 14 || !writeGroup(bytes, at, text, start, colon)) return undefined;
+    at += 2;
+    start = colon + 1;
+    if (text[start] === ":") {
+      if (gap !== undefined) return undefined;
+      gap = at;
+      start++;
+    } else if (start === text.length) return undefined;
   }
-  return bytes;
+  if (gap === undefined) return at === 16 ? bytes : undefined;
+  // The gap stands for at least one group.
+  return at > 14 ? undefined : openGap(bytes, gap, at);
 }
 
-const toHex = (group: number): string => group.toString(16);
+/** Writes what follows the last colon: a group, or an IPv4 address. Returns where the address ends; more than 16 if it is none. */
+function writeLast(bytes: Uint8Array, at: number, last: string): number {
+  if (!last.includes(".")) return writeGroup(bytes, at, last, 0, last.length) ? at + 2 : invalid;
+  const number = parseIPv4(last);
+  if (number === undefined) return invalid;
+  for (let index = 0; index < 4; index++) bytes[at + index] = number >>> (24 - 8 * index);
+  return at + 4;
+}
+const invalid = 17;
+
+/** Writes up to four hexadecimal digits as two bytes. */
+function writeGroup(bytes: Uint8Array, at: number, text: string, start: number, end: number): boolean {
+  if (end === start || end - start > 4) return false;
+  let number = 0;
+  for (let index = start; index < end; index++) {
+    const digit = hexDigit(text.charCodeAt(index));
+    if (digit === undefined) return false;
+    number = number * 16 + digit;
+  }
+  bytes[at] = number >> 8;
+  bytes[at + 1] = number;
+  return true;
+}
+
+function hexDigit(code: number): number | undefined {
+  if (code >= zero && code < zero + 10) return code - zero;
+  const letter = (code | 0x20) - 0x61;
+  return letter >= 0 && letter < 6 ? letter + 10 : undefined;
+}
+
+/** Moves the bytes behind the gap to the end. */
+function openGap(bytes: Uint8Array, gap: number, end: number): Uint8Array {
+  const moved = 16 - (end - gap);
+  bytes.copyWithin(moved, gap, end);
+  return bytes.fill(0, gap, moved);
+}
 
 /** Every current address of this machine. */
 export const ownAddresses = (): string[] =>
