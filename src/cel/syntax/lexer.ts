@@ -9,7 +9,6 @@ export interface Token {
 }
 
 const space = /[\t \r\n\f]+|\/\/[^\n]*/y;
-const identifier = /[A-Za-z_][A-Za-z0-9_]*/y;
 const quotedIdentifier = /`[A-Za-z0-9_./ -]+`/y;
 const double = /(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)/y;
 const integer = /(?:0x[0-9a-fA-F]+|\d+)/y;
@@ -66,19 +65,49 @@ export class Lexer {
 /** Space, or the slash of a comment. Most characters are neither, and patterns take longer. */
 const mayBeSpace = (unit: number): boolean => unit <= 0x20 || unit === 0x2f;
 
+/** The usual tokens are cut without a pattern: V8 interprets a pattern at first, and enters it at a cost later. */
 function tokenAt(source: string, offset: number): Token | undefined {
   const first = source[offset] ?? "";
-  if (first === '"' || first === "'") return make("string", match(string, source, offset), offset);
-  if (/[A-Za-z_]/.test(first))
-    return prefixedString(source, offset) ?? make("identifier", match(identifier, source, offset), offset);
-  if (first === "." || (first >= "0" && first <= "9")) return numberAt(source, offset) ?? symbolAt(source, offset);
+  if (loneSymbols.includes(first)) return { kind: "symbol", text: first, offset };
+  if (first === '"' || first === "'") return stringAt(source, offset, first);
+  if (isNamePart(first.charCodeAt(0)) && !isDigit(first))
+    return prefixedString(source, offset) ?? nameAt(source, offset);
+  if (first === "." || isDigit(first)) return numberAt(source, offset) ?? symbolAt(source, offset);
   return first === "`" ? make("quoted", match(quotedIdentifier, source, offset), offset) : symbolAt(source, offset);
 }
+
+/** They are part of no longer token. */
+const loneSymbols = "[]{}(),?:+*%-";
 
 const make = (kind: TokenKind, text: string | undefined, offset: number): Token | undefined =>
   text === undefined ? undefined : { kind, text, offset };
 const symbolAt = (source: string, offset: number): Token | undefined =>
   make("symbol", match(symbol, source, offset), offset);
+
+const isDigit = (character: string): boolean => character >= "0" && character <= "9";
+const isNamePart = (unit: number): boolean =>
+  (unit >= 0x61 && unit <= 0x7a) || (unit >= 0x41 && unit <= 0x5a) || (unit >= 0x30 && unit <= 0x39) || unit === 0x5f;
+
+function nameAt(source: string, offset: number): Token {
+  let end = offset + 1;
+  while (isNamePart(source.charCodeAt(end))) end++;
+  return { kind: "identifier", text: source.slice(offset, end), offset };
+}
+
+function stringAt(source: string, offset: number, quote: string): Token | undefined {
+  const end = source.startsWith(quote.repeat(2), offset + 1) ? undefined : endOfPlainString(source, offset, quote);
+  return make("string", end === undefined ? match(string, source, offset) : source.slice(offset, end), offset);
+}
+
+/** The end of a string without escape sequences. */
+function endOfPlainString(source: string, offset: number, quote: string): number | undefined {
+  for (let at = offset + 1; at < source.length; at++) {
+    const character = source[at];
+    if (character === quote) return at + 1;
+    if (character === "\\" || character === "\n" || character === "\r") return undefined;
+  }
+  return undefined;
+}
 
 /** `r"…"`, `b"…"` and `br"…"`. */
 function prefixedString(source: string, offset: number): Token | undefined {

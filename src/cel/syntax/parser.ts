@@ -83,7 +83,7 @@ class Parser {
   }
 
   #expression(): Node {
-    if (this.#isLoneLiteral()) return this.#primary();
+    if (this.#isLone()) return this.#primary();
     return this.#within("expr", () => {
       const condition = this.#logical("||");
       const question = this.#tokens.accept("?");
@@ -94,10 +94,10 @@ class Parser {
     });
   }
 
-  /** Whether a literal is all there is, so that a long list of them need not go through every rule. */
-  #isLoneLiteral(): boolean {
+  /** Whether a literal or a name is all there is, so that a long list of them need not go through every rule. */
+  #isLone(): boolean {
     const { kind } = this.#tokens.peek();
-    if (kind === "identifier" || kind === "symbol" || kind === "quoted" || kind === "end") return false;
+    if (kind === "symbol" || kind === "quoted" || kind === "end") return false;
     const after = this.#tokens.peek(1);
     return after.kind === "symbol" && ",])}:".includes(after.text);
   }
