@@ -1,7 +1,9 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { keepMetadataOfStatus } from "#api/meta/keep-metadata.ts";
+import { type OwnerReference } from "#api/meta/object-meta.ts";
+import { controllerOf } from "#api/meta/owner.ts";
 import { embedded, immutable, present } from "#schema/fields.ts";
-import { defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
+import { type ApiObject, defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
 import { ResourceClaimSpec } from "./claim-spec.ts";
 import { allocatedDevices, deviceKey, ResourceClaimStatus } from "./claim-status.ts";
 import { requestNames, validateClaimSpec } from "./validate-claim-spec.ts";
@@ -16,6 +18,21 @@ export const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
 /** Marks the claim that the scheduler creates for the extended resources of a pod. */
 export const extendedClaimAnnotation = "resource.kubernetes.io/extended-resource-claim";
 
+/** The pod for whose extended resources the claim was made, as far as the claim says so. */
+export function extendedPodOf(claim: ApiObject): OwnerReference | undefined {
+  if (claim.metadata.annotations?.[extendedClaimAnnotation] !== "true") return undefined;
+  const owner = controllerOf(claim);
+  return owner?.kind === "Pod" && owner.apiVersion === "v1" ? owner : undefined;
+}
+
+/** The key of that pod in the index `extendedPod`. Has the namespace, because claims elsewhere can name any uid. */
+export function extendedPodKeys(claim: ApiObject): readonly string[] {
+  const owner = extendedPodOf(claim);
+  return owner ? [podUidKey({ namespace: claim.metadata.namespace, uid: owner.uid })] : [];
+}
+export const podUidKey = ({ namespace, uid }: { namespace?: string | undefined; uid: string }): string =>
+  `${namespace ?? ""}/${uid}`;
+
 const fields = {
   spec: immutable(present(2, ResourceClaimSpec, "What the claim requests, and its settings. Cannot be changed.")),
   status: embedded(3, ResourceClaimStatus),
@@ -26,6 +43,7 @@ export const ResourceClaim = defineResource("resource.k8s.io/v1.ResourceClaim", 
   doc: "A request for devices that pods can use, and what was allocated for it.",
   returnsDeleted: true,
   withStatus: () => ({}),
+  indexes: { extendedPod: extendedPodKeys },
   statusResets: { spec: true, metadata: true },
   columns: [column("State", "Whether the claim is pending, allocated, reserved or deleted.", stateOf), ageColumn],
 

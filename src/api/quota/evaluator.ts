@@ -1,5 +1,6 @@
 import { type ResourceList } from "#api/core/container/resource-list.ts";
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
+import { type ResourceClaim } from "#api/devices/resource-claim.ts";
 import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
 
 /** A write that may take something from a quota. */
@@ -19,11 +20,42 @@ export interface Evaluator<T extends ApiObject = ApiObject> {
   /** Whether the write may take more than before. */
   isCharged(write: MeasuredWrite<T>): boolean;
   /** What the object takes, by the name of the limit. */
-  usage(object: T, nowMs: number): ResourceList;
+  usage(object: T, context: UsageContext): ResourceList;
+  /** The kinds that `usage` looks up. */
+  readonly influences?: readonly Influence[];
   /** Whether the object is in a scope. Objects of kinds without this are in none. */
   isInScope?(object: T, scope: ScopeRequirement): boolean;
   /** What the object lacks although a quota limits these names, in upstream's words. */
   fault?(object: T, names: ReadonlySet<string>): string | undefined;
+}
+
+/** What the usage of an object depends on besides the object. */
+export interface UsageContext {
+  readonly nowMs: number;
+  readonly objects: ObjectLookup;
+  /** Claims under a key of the index `extendedPod` that are being created, and that the cache may not know. */
+  unwrittenClaims?(key: string): readonly ResourceClaim[];
+}
+
+/** The objects of a cluster, as far as a cache knows them. */
+export interface ObjectLookup {
+  of<T extends ApiObject>(resource: Resource<T>): CachedObjects<T>;
+}
+interface CachedObjects<T extends ApiObject> {
+  get(ref: { readonly namespace?: string | undefined; readonly name: string }): T | undefined;
+  by(index: string, key: string): readonly T[];
+}
+
+/** A kind whose objects decide what those of another kind take. */
+export interface Influence<T extends ApiObject = ApiObject> {
+  readonly resource: Resource<T>;
+  /** The objects that may take something else after the change, at most a few, or all of their kind. */
+  concerns(change: Influenced<T>, objects: ObjectLookup): readonly ApiObject[] | "all";
+}
+/** An object before and after a change; undefined if it did not exist. */
+export interface Influenced<T extends ApiObject = ApiObject> {
+  readonly before: T | undefined;
+  readonly after: T | undefined;
 }
 
 export type ScopeRequirement = NonNullable<

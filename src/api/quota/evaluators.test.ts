@@ -7,16 +7,16 @@ import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-vo
 import { aPod } from "#api/core/pod/testing-pod.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
-import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { build } from "#testing/build.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
 import { evaluatorOf, isLimitable } from "./evaluators.ts";
 
 const now = Date.parse("2026-01-01T00:10:00Z");
 const usageOf = <T extends ApiObject>(resource: Resource<T>, object: InputOf<T>): Record<string, string> =>
-  evaluatorOf(resource).usage(build(resource, object), now);
+  evaluatorOf(resource).usage(build(resource, object), { nowMs: now, objects: createFakeInformers() });
 const pods = (part: Partial<Pod>, spec = {}, container = {}): Record<string, string> =>
-  evaluatorOf(Pod).usage({ ...aPod(spec, container), ...part }, now);
+  evaluatorOf(Pod).usage({ ...aPod(spec, container), ...part }, { nowMs: now, objects: createFakeInformers() });
 
 test("a pod takes its requests and limits", () => {
   const resources = {
@@ -108,25 +108,6 @@ test("a claim takes whole bytes, also from the limits of its class, and what a g
   assert.equal(claim(requests("1500m"))["requests.storage"], "2");
   const given = (storage: string) => claim(requests("2Gi"), { allocatedResources: { storage } })["requests.storage"];
   assert.deepEqual([given("1Gi"), given("3Gi")], ["2Gi", "3Gi"]);
-});
-
-test("a claim for devices takes the most that it may get of each class", () => {
-  const requests = [
-    { name: "a", exactly: { deviceClassName: "gpu", count: 2 } },
-    { name: "b", exactly: { deviceClassName: "nic", allocationMode: "All" } },
-    {
-      name: "c",
-      firstAvailable: [
-        { name: "x", deviceClassName: "gpu", count: 1 },
-        { name: "y", deviceClassName: "gpu", count: 3 },
-      ],
-    },
-  ];
-  assert.deepEqual(usageOf(ResourceClaim, { metadata: { name: "c" }, spec: { devices: { requests } } }), {
-    "count/resourceclaims.resource.k8s.io": "1",
-    "gpu.deviceclass.resource.k8s.io/devices": "5",
-    "nic.deviceclass.resource.k8s.io/devices": "32",
-  });
 });
 
 test("other kinds are counted, some of them also under their own name", () => {

@@ -24,6 +24,11 @@ const special = new Map<string, Evaluator>([
   [nameOf(ResourceClaim), deviceClaimEvaluator as unknown as Evaluator],
 ]);
 
+/** The kinds that decide what objects of other kinds take. */
+export const influencing: readonly Resource[] = [...special.values()].flatMap(({ influences = [] }) =>
+  influences.map(({ resource }) => resource),
+);
+
 /** Kinds whose number is also limited under their own name. */
 const named = new Set([ConfigMap, ReplicationController, ResourceQuota, Secret].map(nameOf));
 

@@ -34,11 +34,9 @@ export const podEvaluator: Evaluator<Pod> = {
     return operation === "CREATE" || (old !== undefined && hasDeadline(old) !== hasDeadline(object));
   },
 
-  usage(pod, nowMs) {
+  usage(pod, { nowMs }) {
     const count = { [countName(Pod)]: "1" };
-    if (!isCharged(pod, nowMs)) return count;
-    const spec = { ...pod.spec, ...withHeldResources(pod) };
-    return { ...count, pods: "1", ...computeUsage(podRequests(spec), podLimits(spec)) };
+    return isCharged(pod, nowMs) ? { ...count, pods: "1", ...resourceUsage(pod) } : count;
   },
 
   isInScope,
@@ -46,11 +44,17 @@ export const podEvaluator: Evaluator<Pod> = {
 };
 
 /** `requests.example.com/gpu`. */
-const isExtendedRequest = (name: string): boolean =>
+export const isExtendedRequest = (name: string): boolean =>
   name.startsWith("requests.") && (!isNativeResource(name) || name.startsWith(`requests.${deviceClassPrefix}`));
 
+/** What the containers of the pod request and may use. */
+export function resourceUsage(pod: Pod): ResourceList {
+  const spec = { ...pod.spec, ...withHeldResources(pod) };
+  return computeUsage(podRequests(spec), podLimits(spec));
+}
+
 /** A pod that should be gone by now does not count: its node may be lost, and others must be able to replace it. */
-function isCharged(pod: Pod, nowMs: number): boolean {
+export function isCharged(pod: Pod, nowMs: number): boolean {
   if (isFinished(pod)) return false;
   const { deletionTimestamp, deletionGracePeriodSeconds: graceSeconds } = pod.metadata;
   if (deletionTimestamp === undefined || graceSeconds === undefined) return true;

@@ -51,11 +51,11 @@ export const resourceQuotaController =
     };
   };
 
-/** What was released, or created without a charge. Usually the API server has charged what is created. */
-function mustShow({ tally, raised, isReleased }: TallyChange, used: ResourceList = {}): boolean {
+/** What was released, counted anew, or created without a charge. Usually the API server has charged what is created. */
+function mustShow({ tally, raised, isReleased, isOutdated }: TallyChange, used: ResourceList = {}): boolean {
   const isUncharged = (name: string): boolean =>
     compareQuantities(own(tally.counted, name) ?? "0", own(used, name) ?? "0") > 0;
-  return isReleased || raised.some(isUncharged);
+  return isOutdated || isReleased || raised.some(isUncharged);
 }
 
 interface ShowDeps extends ReconcilerDeps {

@@ -1,9 +1,9 @@
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
-import { type Evaluator, limitsFor } from "#api/quota/evaluator.ts";
+import { type Evaluator, type Influence, limitsFor, type UsageContext } from "#api/quota/evaluator.ts";
 import { evaluatorOf, isLimitable } from "#api/quota/evaluators.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { inTurns, type Steps } from "#lib/async/turns.ts";
+import { inSlices, type Steps } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Change, type Informer, type Informers } from "#runtime/informer.ts";
 import { type Moved, UsageTally } from "./usage-tally.ts";
@@ -20,6 +20,8 @@ export interface TallyChange extends Moved {
   readonly namespace: string;
   readonly name: string;
   readonly tally: UsageTally;
+  /** Everything has to be counted anew. */
+  readonly isOutdated: boolean;
   readonly trace: string | undefined;
 }
 
@@ -31,6 +33,8 @@ interface Entry {
   readonly spec: ResourceQuota["spec"];
   readonly kinds: readonly Kind[];
   readonly builtAtMs: number;
+  /** Something has changed that decides what many objects take. */
+  isOutdated: boolean;
 }
 
 /** A kind that some quota limits. */
@@ -41,8 +45,8 @@ interface Kind {
   readonly entries: Map<string, Set<Entry>>;
 }
 
-/** How many objects are counted before others have a turn. */
-const objectsPerTurn = 500;
+/** How many objects are counted before looking at the time. */
+const objectsPerStep = 10;
 
 /** The tallies of all quotas. Kinds that no quota limits are not followed. */
 export class UsageTallies {
@@ -66,10 +70,11 @@ export class UsageTallies {
     const { namespace, name, uid } = quota.metadata;
     const known = this.#entries.get(keyOf(quota.metadata));
     const resources = this.#limitedBy(quota);
-    const isYoung = known !== undefined && this.#deps.clock.now() - known.builtAtMs < maxAgeMs;
+    const now = this.#deps.clock.now();
+    const isYoung = known !== undefined && !known.isOutdated && now - known.builtAtMs < maxAgeMs;
     if (isYoung && known.uid === uid && equal(known.spec, quota.spec) && countsAll(known, resources))
       return known.tally;
-    await Promise.all(resources.map((resource) => this.#deps.informers.of(resource).synced(signal)));
+    await Promise.all(resources.flatMap(neededFor).map((kind) => this.#deps.informers.of(kind).synced(signal)));
     const kinds = resources.map((resource) => this.#kindOf(resource));
     const tally = new UsageTally(
       quota,
@@ -78,10 +83,11 @@ export class UsageTallies {
     // What was released and not written yet must not be lost.
     if (known?.uid === uid) tally.putBack(known.tally.takeReleased());
     const builtAtMs = this.#deps.clock.now();
-    const entry: Entry = { namespace, name, uid, spec: quota.spec, tally, kinds, builtAtMs };
+    const entry: Entry = { namespace, name, uid, spec: quota.spec, tally, kinds, builtAtMs, isOutdated: false };
     const count = this.#enter(entry);
     if (known) this.#leave(known);
-    await inTurns(count);
+    await inSlices(count);
+    tally.complete();
     signal.throwIfAborted();
     return tally;
   }
@@ -111,9 +117,19 @@ export class UsageTallies {
   #kindOf(resource: Resource): Kind {
     const known = this.#kinds.get(resource);
     if (known) return known;
-    const informer = this.#deps.informers.of(resource);
-    const kind = { resource, evaluator: evaluatorOf(resource), informer, entries: new Map<string, Set<Entry>>() };
-    const stop = informer.subscribe((change) => this.#take(kind, change));
+    const { informers } = this.#deps;
+    const informer = informers.of(resource);
+    const evaluator = evaluatorOf(resource);
+    const kind = { resource, evaluator, informer, entries: new Map<string, Set<Entry>>() };
+    const stops = [
+      informer.subscribe((change) => this.#take(kind, change)),
+      ...(evaluator.influences ?? []).map((influence) =>
+        informers.of(influence.resource).subscribe((change) => this.#takeInfluence(kind, influence, change)),
+      ),
+    ];
+    const stop = (): void => {
+      for (const each of stops) each();
+    };
     this.#kinds.set(resource, { ...kind, stop });
     return kind;
   }
@@ -123,10 +139,8 @@ export class UsageTallies {
     const { namespace, kinds } = entry;
     this.#entries.set(keyOf(entry), entry);
     for (const { entries } of kinds) entries.set(namespace, (entries.get(namespace) ?? new Set()).add(entry));
-    return countAll(
-      entry,
-      kinds.map((kind) => ({ kind, objects: kind.informer.list(namespace) })),
-    );
+    const existing = kinds.map((kind) => ({ kind, objects: kind.informer.list(namespace) }));
+    return countAll(entry.tally, existing, this.#context(entry.builtAtMs));
   }
 
   /** Kinds that no quota limits any more are not followed any longer. */
@@ -146,9 +160,37 @@ export class UsageTallies {
   #take(kind: Kind, change: Change<ApiObject>): void {
     const entries = kind.entries.get(change.object.metadata.namespace ?? "");
     for (const { namespace, name, tally } of entries ?? []) {
-      const moved = tally.take(change, kind.evaluator, this.#deps.clock.now());
-      this.#changed?.({ namespace, name, tally, trace: change.trace, ...moved });
+      const moved = tally.take(change, kind.evaluator, this.#context());
+      this.#changed?.({ namespace, name, tally, isOutdated: false, trace: change.trace, ...moved });
     }
+  }
+
+  /** Takes a change of an object into account on which others depend. */
+  #takeInfluence(kind: Kind, influence: Influence, change: Change<ApiObject>): void {
+    if (kind.entries.size === 0) return;
+    const { trace } = change;
+    const isGone = change.type === "delete";
+    const influenced = { before: isGone ? change.object : change.previous, after: isGone ? undefined : change.object };
+    const concerned = influence.concerns(influenced, this.#deps.informers);
+    if (concerned === "all") return this.#outdate(kind, trace);
+    for (const [inNamespace, objects] of Map.groupBy(concerned, ({ metadata }) => metadata.namespace ?? "")) {
+      for (const { namespace, name, tally } of kind.entries.get(inNamespace) ?? []) {
+        const moved = tally.takeAgain(objects, kind.evaluator, this.#context());
+        this.#changed?.({ namespace, name, tally, isOutdated: false, trace, ...moved });
+      }
+    }
+  }
+
+  #outdate({ entries }: Kind, trace: string | undefined): void {
+    for (const entry of [...entries.values()].flatMap((inNamespace) => [...inNamespace])) {
+      entry.isOutdated = true;
+      const { namespace, name, tally } = entry;
+      this.#changed?.({ namespace, name, tally, isOutdated: true, trace, raised: [], isReleased: false });
+    }
+  }
+
+  #context(nowMs = this.#deps.clock.now()): UsageContext {
+    return { nowMs, objects: this.#deps.informers };
   }
 }
 
@@ -164,12 +206,18 @@ interface Existing {
   readonly objects: readonly ApiObject[];
 }
 
-function* countAll({ tally, builtAtMs }: Entry, existing: readonly Existing[]): Steps<void> {
+/** The kind, and those that decide what its objects take. */
+const neededFor = (resource: Resource): Resource[] => [
+  resource,
+  ...(evaluatorOf(resource).influences ?? []).map((influence) => influence.resource),
+];
+
+function* countAll(tally: UsageTally, existing: readonly Existing[], context: UsageContext): Steps<void> {
   let added = 0;
   for (const { kind, objects } of existing) {
     for (const object of objects) {
-      tally.add(object, kind.evaluator, builtAtMs);
-      if (++added % objectsPerTurn === 0) yield;
+      tally.add(object, kind.evaluator, context);
+      if (++added % objectsPerStep === 0) yield;
     }
   }
 }

@@ -1,7 +1,14 @@
 import { addTo, type ResourceList } from "#api/core/container/resource-list.ts";
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
 import { isNegativeQuantity, subtractQuantities } from "#api/meta/quantity.ts";
-import { type Evaluator, isInScopes, limitsFor, type ScopeRequirement, scopesOf } from "#api/quota/evaluator.ts";
+import {
+  type Evaluator,
+  isInScopes,
+  limitsFor,
+  type ScopeRequirement,
+  scopesOf,
+  type UsageContext,
+} from "#api/quota/evaluator.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { own } from "#lib/data/own.ts";
 import { type Change } from "#runtime/informer.ts";
@@ -20,10 +27,12 @@ export class UsageTally {
   readonly #scopes: readonly ScopeRequirement[];
   readonly #limits: ResourceList;
   /**
-   * What each object was counted with. The usage of a pod depends on the time, and what is subtracted must be what was
-   * added.
+   * What each object was counted with, by uid. The usage of a pod depends on the time and that of a claim on other
+   * objects, and what is subtracted must be what was added.
    */
-  readonly #amounts = new WeakMap<object, ResourceList>();
+  readonly #amounts = new Map<string, ResourceList>();
+  /** Objects that are gone, but may still be added; undefined once all were. */
+  #gone: Set<string> | undefined = new Set();
   #released: ResourceList = {};
 
   constructor(quota: ResourceQuota, evaluators: readonly Evaluator[]) {
@@ -32,34 +41,50 @@ export class UsageTally {
     for (const evaluator of evaluators) for (const name of limitsFor(evaluator, this.#limits)) this.counted[name] = "0";
   }
 
-  /** Adds an object that existed before. */
-  add(object: ApiObject, evaluator: Evaluator, nowMs: number): void {
-    addTo(this.counted, this.#amountOf(object, evaluator, nowMs));
+  /** Adds an object that existed before, unless a change has told of it already. */
+  add(object: ApiObject, evaluator: Evaluator, context: UsageContext): void {
+    const uid = uidOf(object);
+    if (this.#amounts.has(uid) || this.#gone?.has(uid)) return;
+    const amounts = this.#amountsOf(object, evaluator, context);
+    this.#amounts.set(uid, amounts);
+    addTo(this.counted, amounts);
+  }
+
+  /** All objects that existed before have been added. */
+  complete(): void {
+    this.#gone = undefined;
   }
 
   /** Takes a change into account. */
-  take(change: Change<ApiObject>, evaluator: Evaluator, nowMs: number): Moved {
-    const gone = change.type === "delete" ? change.object : change.previous;
-    const before = gone ? this.#amountOf(gone, evaluator, nowMs) : {};
-    const after = change.type === "delete" ? {} : this.#amountOf(change.object, evaluator, nowMs);
-    const raised: string[] = [];
-    let isReleased = false;
-    for (const name of Object.keys({ ...before, ...after })) {
-      const was = own(before, name) ?? "0";
-      const is = own(after, name) ?? "0";
-      if (was === is) continue;
-      const less = subtractQuantities(was, is);
-      this.counted[name] = subtractQuantities(this.counted[name] ?? "0", less);
-      if (isNegativeQuantity(less)) raised.push(name);
-      else {
-        addTo(this.#released, { [name]: less });
-        isReleased = true;
-      }
+  take(change: Change<ApiObject>, evaluator: Evaluator, context: UsageContext): Moved {
+    const last = change.type === "delete" ? change.object : change.previous;
+    if (last) this.add(last, evaluator, context);
+    const moves: Move[] = [];
+    if (last && (change.type === "delete" || uidOf(last) !== uidOf(change.object))) {
+      moves.push(...this.#set(uidOf(last), undefined));
+      this.#gone?.add(uidOf(last));
     }
-    return { raised, isReleased };
+    if (change.type === "put") {
+      moves.push(...this.#set(uidOf(change.object), this.#amountsOf(change.object, evaluator, context)));
+    }
+    for (const { name, less, isMore } of moves) if (!isMore) addTo(this.#released, { [name]: less });
+    return movedBy(moves);
   }
 
-  /** What was released since the last call. To be put back if it could not be written. */
+  /** Counts objects anew that take something else because of a change of another one. */
+  takeAgain(objects: readonly ApiObject[], evaluator: Evaluator, context: UsageContext): Moved {
+    const known = objects.filter((object) => this.#amounts.has(uidOf(object)));
+    const moves = known.flatMap((one) => this.#set(uidOf(one), this.#amountsOf(one, evaluator, context)));
+    const total: ResourceList = {};
+    for (const { name, less } of moves) addTo(total, { [name]: less });
+    // What they take over is not released. What they take less was perhaps never charged, so it is not released either:
+    // it shows when no charges are under way.
+    for (const [name, less] of Object.entries(total))
+      if (isNegativeQuantity(less)) addTo(this.#released, { [name]: less });
+    return movedBy(moves);
+  }
+
+  /** What was released since the last call, less what was taken over. To be put back if it could not be written. */
   takeReleased(): ResourceList {
     const released = this.#released;
     this.#released = {};
@@ -69,17 +94,41 @@ export class UsageTally {
     addTo(this.#released, released);
   }
 
+  #set(uid: string, amounts: ResourceList | undefined): Move[] {
+    const before = this.#amounts.get(uid) ?? {};
+    if (amounts) this.#amounts.set(uid, amounts);
+    else this.#amounts.delete(uid);
+    return Object.keys({ ...before, ...amounts }).flatMap((name) => {
+      const was = own(before, name) ?? "0";
+      const is = (amounts && own(amounts, name)) ?? "0";
+      if (was === is) return [];
+      const less = subtractQuantities(was, is);
+      this.counted[name] = subtractQuantities(this.counted[name] ?? "0", less);
+      return [{ name, less, isMore: isNegativeQuantity(less) }];
+    });
+  }
+
   /** Nothing for an object outside of the quota's scopes. */
-  #amountOf(object: ApiObject, evaluator: Evaluator, nowMs: number): ResourceList {
-    let amounts = this.#amounts.get(object);
-    if (!amounts) {
-      amounts = {};
-      const usage = isInScopes(evaluator, object, this.#scopes) ? evaluator.usage(object, nowMs) : {};
-      for (const [name, amount] of Object.entries(usage)) {
-        if (own(this.#limits, name) !== undefined) amounts[name] = amount;
-      }
-      this.#amounts.set(object, amounts);
+  #amountsOf(object: ApiObject, evaluator: Evaluator, context: UsageContext): ResourceList {
+    const amounts: ResourceList = {};
+    const usage = isInScopes(evaluator, object, this.#scopes) ? evaluator.usage(object, context) : {};
+    for (const [name, amount] of Object.entries(usage)) {
+      if (own(this.#limits, name) !== undefined) amounts[name] = amount;
     }
     return amounts;
   }
 }
+
+/** How the sum of one limit moved. */
+interface Move {
+  readonly name: string;
+  readonly less: string;
+  readonly isMore: boolean;
+}
+
+const movedBy = (moves: readonly Move[]): Moved => ({
+  raised: moves.filter(({ isMore }) => isMore).map(({ name }) => name),
+  isReleased: moves.some(({ isMore }) => !isMore),
+});
+
+const uidOf = ({ metadata }: ApiObject): string => metadata.uid ?? "";

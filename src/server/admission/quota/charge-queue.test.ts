@@ -15,7 +15,7 @@ const write: ChargedWrite = {
   object: build(ConfigMap, { metadata: { name: "m", namespace } }),
   old: undefined,
   evaluator: evaluatorOf(ConfigMap),
-  nowMs: 0,
+  context: { nowMs: 0, objects: createFakeInformers() },
 };
 const refuse = (why: string) => new Error(why);
 

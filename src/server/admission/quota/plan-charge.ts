@@ -7,7 +7,14 @@ import {
   isZeroQuantity,
   subtractQuantities,
 } from "#api/meta/quantity.ts";
-import { type Evaluator, isInScopes, limitsFor, type MeasuredWrite, scopesOf } from "#api/quota/evaluator.ts";
+import {
+  type Evaluator,
+  isInScopes,
+  limitsFor,
+  type MeasuredWrite,
+  scopesOf,
+  type UsageContext,
+} from "#api/quota/evaluator.ts";
 import { own } from "#lib/data/own.ts";
 
 /** A quota, and what is used once the writes before this one have happened. */
@@ -32,7 +39,7 @@ export type ChargePlan =
 
 export interface ChargedWrite extends MeasuredWrite {
   readonly evaluator: Evaluator;
-  readonly nowMs: number;
+  readonly context: UsageContext;
 }
 
 /** What the write takes from each quota, or why it does not fit. Changes nothing. */
@@ -44,19 +51,46 @@ export function planCharge(write: ChargedWrite, quotas: readonly RunningQuota[])
     const why = faultOf(running, write);
     if (why) return { type: "refuse", why };
   }
-  const usage = evaluator.usage(object, write.nowMs);
-  const negative = Object.keys(usage).filter((name) => isNegativeQuantity(usage[name] ?? "0"));
+  const { negative } = measure(write);
   if (negative.length > 0) {
-    return { type: "refuse", why: `quota usage is negative for resource(s): ${negative.sort().join(",")}` };
+    return { type: "refuse", why: `quota usage is negative for resource(s): ${negative.join(",")}` };
   }
-  return planAmounts(write, matching, usage);
+  return planAmounts(write, matching);
 }
 
 const none: ChargePlan = { type: "charge", charges: [] };
 
-function planAmounts(write: ChargedWrite, matching: readonly RunningQuota[], usage: ResourceList): ChargePlan {
-  const { evaluator, old, nowMs } = write;
-  const added = old && growth(usage, evaluator.usage(old, nowMs));
+interface Measured {
+  /** Without what is zero. */
+  readonly usage: ResourceList;
+  /** What an update takes in addition. */
+  readonly added: ResourceList | undefined;
+  /** The names of what is negative, sorted. */
+  readonly negative: readonly string[];
+}
+
+/** Claims can name hundreds of classes, so a write is measured once, however long it waits for its charge. */
+const measurements = new WeakMap<ChargedWrite, Measured>();
+
+function measure(write: ChargedWrite): Measured {
+  let measured = measurements.get(write);
+  if (!measured) {
+    const { evaluator, object, old, context } = write;
+    const usage = evaluator.usage(object, context);
+    const added = old && withoutZeros(growth(usage, evaluator.usage(old, context)));
+    const negative = Object.keys(usage).filter((name) => isNegativeQuantity(usage[name] ?? "0"));
+    measured = { usage: withoutZeros(usage), added, negative: negative.sort() };
+    measurements.set(write, measured);
+  }
+  return measured;
+}
+
+const withoutZeros = (amounts: ResourceList): ResourceList =>
+  Object.fromEntries(Object.entries(amounts).filter(([, amount]) => !isZeroQuantity(amount)));
+
+function planAmounts(write: ChargedWrite, matching: readonly RunningQuota[]): ChargePlan {
+  const { evaluator, old } = write;
+  const { usage, added } = measure(write);
   const charges: Charge[] = [];
   for (const running of matching) {
     const { quota } = running;
@@ -102,7 +136,7 @@ function growth(now: ResourceList, before: ResourceList): ResourceList {
 function limitedPart(amounts: ResourceList, hard: ResourceList): ResourceList {
   const limited: ResourceList = {};
   for (const [name, amount] of Object.entries(amounts)) {
-    if (own(hard, name) !== undefined && !isZeroQuantity(amount)) limited[name] = amount;
+    if (own(hard, name) !== undefined) limited[name] = amount;
   }
   return limited;
 }

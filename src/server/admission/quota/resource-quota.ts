@@ -1,10 +1,14 @@
 import { ResourceQuota } from "#api/core/resource-quota.ts";
-import { evaluatorOf, isLimitable } from "#api/quota/evaluators.ts";
+import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { type UsageContext } from "#api/quota/evaluator.ts";
+import { evaluatorOf, influencing, isLimitable } from "#api/quota/evaluators.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Informers } from "#runtime/informer.ts";
+import { objectOf } from "../object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
 import { refusal } from "../refuse.ts";
 import { ChargeQueue, type ChargeQueueDeps } from "./charge-queue.ts";
+import { ClaimsInFlight } from "./claims-in-flight.ts";
 import { type ChargedWrite, planCharge, runningQuota } from "./plan-charge.ts";
 
 export interface ResourceQuotaDeps {
@@ -19,21 +23,29 @@ export interface ResourceQuotaDeps {
  */
 export function resourceQuota({ informers, clock, storeQuota }: ResourceQuotaDeps): AdmissionPlugin {
   const quotas = informers.of(ResourceQuota);
+  // They are complete before the server takes requests.
+  for (const resource of influencing) informers.of(resource);
   const queue = new ChargeQueue({ quotas, store: storeQuota });
+  const inFlight = new ClaimsInFlight(informers.of(ResourceClaim));
+  const unwrittenClaims = (key: string): readonly ResourceClaim[] => inFlight.of(key);
   return {
     name: "ResourceQuota",
     appliesTo: ({ operation, resource }) => (operation === "CREATE" || operation === "UPDATE") && isLimitable(resource),
 
     validate(request) {
-      const { namespace, dryRun } = request;
+      const { namespace, dryRun, operation } = request;
       const found = namespace === "" ? [] : quotas.list(namespace);
       if (found.length === 0) return undefined;
-      const write = chargedWrite(request, clock.now());
+      const write = chargedWrite(request, { nowMs: clock.now(), objects: informers, unwrittenClaims });
       if (!write?.evaluator.isCharged(write)) return undefined;
       // A write that takes nothing need not wait for those that do.
       const plan = planCharge(write, found.map(runningQuota));
       if (plan.type === "refuse" && (dryRun || !queue.isBusy(namespace))) throw refusal(request, plan.why);
-      if (plan.type === "charge" && (dryRun || plan.charges.length === 0)) return undefined;
+      if (dryRun) return undefined;
+      const claim = operation === "CREATE" ? objectOf(ResourceClaim, request) : undefined;
+      const forget = claim && inFlight.add(claim);
+      if (forget) request.ifNotWritten(forget);
+      if (plan.type === "charge" && plan.charges.length === 0) return undefined;
       return queue
         .charge(namespace, write, (why) => refusal(request, why))
         .then((charges) => request.ifNotWritten(() => queue.giveBack(namespace, charges)));
@@ -41,8 +53,8 @@ export function resourceQuota({ informers, clock, storeQuota }: ResourceQuotaDep
   };
 }
 
-function chargedWrite(request: AdmissionRequest, nowMs: number): ChargedWrite | undefined {
+function chargedWrite(request: AdmissionRequest, context: UsageContext): ChargedWrite | undefined {
   const { operation, subresource, resource, object, oldObject: old } = request;
   if (!object || (operation !== "CREATE" && operation !== "UPDATE")) return undefined;
-  return { operation, subresource, object, old, evaluator: evaluatorOf(resource), nowMs };
+  return { operation, subresource, object, old, evaluator: evaluatorOf(resource), context };
 }

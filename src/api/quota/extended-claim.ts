@@ -1,0 +1,78 @@
+import { type ResourceList } from "#api/core/container/resource-list.ts";
+import { Pod } from "#api/core/pod.ts";
+import { extendedPodKeys, extendedPodOf, podUidKey, ResourceClaim } from "#api/devices/resource-claim.ts";
+import { type Influence, type ObjectLookup, type UsageContext } from "./evaluator.ts";
+import { isCharged, resourceUsage } from "./pod-usage.ts";
+
+/**
+ * A scheduler makes one claim for the extended resources of a pod, and may have left a few behind. A pod with more of
+ * them has them from somebody else, and they are not compared with each other.
+ */
+const mostClaims = 16;
+
+/** What the pod takes for which the scheduler made the claim; nothing for other claims. */
+export function takenByPod(claim: ResourceClaim, context: UsageContext): Readonly<ResourceList> {
+  const pod = podOf(claim, context.objects);
+  if (!pod || !isCharged(pod, context.nowMs) || !isClaimOf(pod, claim, context)) return nothing;
+  let usage = usages.get(pod);
+  if (!usage) {
+    usage = resourceUsage(pod);
+    usages.set(pod, usage);
+  }
+  return usage;
+}
+
+const nothing: Readonly<ResourceList> = {};
+/** A small claim can name a pod with thousands of containers, again and again. */
+const usages = new WeakMap<Pod, Readonly<ResourceList>>();
+
+function podOf(claim: ResourceClaim, objects: ObjectLookup): Pod | undefined {
+  const owner = extendedPodOf(claim);
+  const pod = owner && objects.of(Pod).get({ namespace: claim.metadata.namespace, name: owner.name });
+  return pod?.metadata.uid === owner?.uid ? pod : undefined;
+}
+
+/**
+ * Whether the claim is the one whose devices the pod has requested itself. Anybody can make claims that look like it, but
+ * only one counts: the one that the pod notes, or the first if the pod notes none that exists.
+ */
+function isClaimOf(pod: Pod, claim: ResourceClaim, { objects, unwrittenClaims }: UsageContext): boolean {
+  const { name, uid } = claim.metadata;
+  const claims = [...claimsOf(pod, objects), ...(unwrittenClaims?.(podUidKey(pod.metadata)) ?? [])];
+  if (claims.length > mostClaims) return false;
+  const noted = pod.status?.extendedResourceClaimStatus?.resourceClaimName;
+  if (noted === name) return true;
+  const others = claims.filter((other) => other.metadata.uid !== uid);
+  if (others.some((other) => other.metadata.name === noted)) return false;
+  // A claim that the cache does not know is being created.
+  return others.length === 0 || (others.length < claims.length && others.every((other) => isBefore(claim, other)));
+}
+
+const claimsOf = ({ metadata }: Pod, objects: ObjectLookup): readonly ResourceClaim[] =>
+  objects.of(ResourceClaim).by("extendedPod", podUidKey(metadata));
+
+const isBefore = ({ metadata: a }: ResourceClaim, { metadata: b }: ResourceClaim): boolean =>
+  a.creationTimestamp === b.creationTimestamp ? a.name < b.name : a.creationTimestamp < b.creationTimestamp;
+
+const podInfluence: Influence<Pod> = {
+  resource: Pod,
+  concerns({ before, after }, objects) {
+    const pod = after ?? before;
+    return pod ? few(claimsOf(pod, objects)) : [];
+  },
+};
+
+const siblingInfluence: Influence<ResourceClaim> = {
+  resource: ResourceClaim,
+  concerns({ before, after }, objects) {
+    const pods = new Set([before, after].flatMap((claim) => (claim ? extendedPodKeys(claim) : [])));
+    return [...pods].flatMap((key) => few(objects.of(ResourceClaim).by("extendedPod", key)));
+  },
+};
+
+/** A claim or a pod can change what the other claims of the pod take. */
+export const claimInfluences: readonly Influence[] = [podInfluence, siblingInfluence];
+
+/** With one more than may be, what the others take changes for the last time. */
+const few = (claims: readonly ResourceClaim[]): readonly ResourceClaim[] =>
+  claims.length <= mostClaims + 1 ? claims : [];
