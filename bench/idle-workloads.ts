@@ -1,9 +1,11 @@
 /**
  * What a cluster costs that has many workloads and nothing to do, on simulated nodes and real time in one process:
- * `npm run bench -- idle-workloads --each 100 --seconds 60`. `--profile FILE` writes what used the CPU.
+ * `npm run bench -- idle-workloads --each 100 --seconds 60`. `--profile FILE` writes what used the CPU. With `--server` it
+ * is an `orlop server` in a process of its own.
  */
 import { writeFile } from "node:fs/promises";
 import { Session } from "node:inspector/promises";
+import path from "node:path";
 import { parseArgs } from "node:util";
 import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { Deployment } from "#api/apps/deployment.ts";
@@ -11,10 +13,16 @@ import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-autoscaler.ts";
 import { CronJob } from "#api/batch/cron-job.ts";
 import { Job } from "#api/batch/job.ts";
+import { Namespace } from "#api/core/namespace.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type Client } from "#client/client.ts";
+import { httpClient } from "#client/transport/http.ts";
 import { systemClock } from "#lib/async/clock.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { startCluster } from "#testing/start-cluster.ts";
+import { tempDir } from "./boot.ts";
+import { startServer } from "./lib/server-process.ts";
+import { usageOf } from "./lib/usage.ts";
 
 export async function runIdleWorkloads(args: readonly string[]): Promise<void> {
   const { values: flags } = parseArgs({
@@ -23,32 +31,77 @@ export async function runIdleWorkloads(args: readonly string[]): Promise<void> {
       each: { type: "string", default: "100" },
       seconds: { type: "string", default: "60" },
       nodes: { type: "string", default: "4" },
+      server: { type: "boolean", default: false },
       profile: { type: "string" },
     },
   });
-  const usage = () => ({ cpuMillis: 10, memoryBytes: 1_000_000 });
-  const capacity = { cpu: "100", memory: "100Gi", pods: "1000" };
-  await using cluster = await startCluster({
-    clock: "system",
-    nodes: Number(flags.nodes),
-    simulation: { hooks: { usage }, capacity },
-  });
-  for (let index = 0; index < Number(flags.each); index++) await createAll(cluster.client, index);
-  await cluster.settle({ quietMs: 5_000 });
+  await using subject = await (flags.server ? openServer(flags.nodes) : openCluster(Number(flags.nodes)));
+  for (let index = 0; index < Number(flags.each); index++) await createAll(subject.client, index);
+  await subject.settle();
   // The first metrics of new pods come within the first minute.
   await systemClock.sleep(60_000);
-  const profile = flags.profile ? await startProfile() : undefined;
-  const before = process.cpuUsage();
-  const revision = cluster.store.revision;
+  const profile = flags.profile && !flags.server ? await startProfile() : undefined;
+  const before = { cpuMs: subject.cpuMs(), revision: await subject.revision() };
   await systemClock.sleep(Number(flags.seconds) * 1000);
-  const { user, system } = process.cpuUsage(before);
-  const share = (user + system) / 10_000 / Number(flags.seconds);
-  const writes = cluster.store.revision - revision;
+  const share = (subject.cpuMs() - before.cpuMs) / 10 / Number(flags.seconds);
+  const writes = (await subject.revision()) - before.revision;
   console.log(
     `${flags.each} of each workload: ${share.toFixed(2)} % of a core, ${writes} writes in ${flags.seconds} s`,
   );
   if (flags.profile && profile) await writeFile(flags.profile, await profile());
 }
+
+/** What is measured. */
+interface Subject extends AsyncDisposable {
+  readonly client: Client;
+  /** CPU time of its process so far. */
+  cpuMs(): number;
+  revision(): number | Promise<number>;
+  /** Resolves when it has brought about what was created. */
+  settle(): Promise<void>;
+}
+
+const capacity = { cpu: "100", memory: "100Gi", pods: "1000" };
+
+async function openCluster(nodes: number): Promise<Subject> {
+  const usage = () => ({ cpuMillis: 10, memoryBytes: 1_000_000 });
+  const cluster = await startCluster({ clock: "system", nodes, simulation: { hooks: { usage }, capacity } });
+  return {
+    client: cluster.client,
+    cpuMs() {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1000;
+    },
+    revision: () => cluster.store.revision,
+    settle: () => cluster.settle({ quietMs: 5_000 }),
+    [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+  };
+}
+
+async function openServer(nodes: string): Promise<Subject> {
+  const ends = new AsyncDisposableStack();
+  const dir = ends.use(tempDir());
+  const file = path.join(dir.path, "nodes.yaml");
+  await writeFile(file, JSON.stringify({ capacity, pods: [{ usage: { cpu: "10m", memory: "1000000" } }] }));
+  const { pid, url, tls } = ends.use(await startServer(dir.path, ["--nodes", nodes, "--nodes-file", file]));
+  const client = ends.use(httpClient({ server: url, tls }, { clock: systemClock, log: silentLog }));
+  const revision = async () => Number((await client.list(Namespace)).metadata.resourceVersion);
+  return {
+    client,
+    cpuMs: () => usageOf(pid).cpuMs,
+    revision,
+    async settle() {
+      for (let before = -1, now = await revision(); now > before + fewWrites; now = await revision()) {
+        before = now;
+        await systemClock.sleep(5_000);
+      }
+    },
+    [Symbol.asyncDispose]: () => ends.disposeAsync(),
+  };
+}
+
+/** Leases of a few nodes in five seconds. */
+const fewWrites = 20;
 
 async function createAll(client: Client, index: number): Promise<void> {
   const labels = { app: `app-${index}` };
