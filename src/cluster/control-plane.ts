@@ -24,7 +24,7 @@ import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
 import { lazyStreamEndpoints } from "#server/streams/lazy.ts";
-import type { LocalNodes } from "#server/streams/node-link.ts";
+import type { ReportingNodes } from "#server/usage/read-kubelet.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { announcedObjects, bootstrapCluster, keptObjects, persistently } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
@@ -67,7 +67,7 @@ export interface ControlPlaneOptions {
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
   /** Nodes that run in this process. */
-  readonly localNodes?: LocalNodes | undefined;
+  readonly localNodes?: ReportingNodes | undefined;
   readonly controllers?: ControllerSettings;
   /** How many requests are served at the same time, and how long each may take. */
   readonly inFlight?: InFlightOptions;

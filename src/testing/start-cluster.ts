@@ -30,7 +30,7 @@ import { Verdicts } from "#scheduler/seeing/verdicts.ts";
 import { type SchedulerDeps } from "#scheduler/setup.ts";
 import type { StreamDeps } from "#server/streams/deps.ts";
 import { lazyStreamEndpoints } from "#server/streams/lazy.ts";
-import type { LocalNodes } from "#server/streams/node-link.ts";
+import type { ReportingNodes } from "#server/usage/read-kubelet.ts";
 import { type HistoryLimits } from "#store/history.ts";
 import { openMemoryStore, type StoreState } from "#store/memory.ts";
 import { type Store } from "#store/store.ts";
@@ -168,10 +168,8 @@ async function startOn(pace: Pace, options: ClusterOptions): Promise<TestCluster
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
   const nodes: SimulatedNode[] = [];
-  const metricsOf = async (name: string) =>
-    (await nodes.find((node) => node.name === name)?.resourceMetrics()) ?? options.nodeMetrics?.(name) ?? "";
   const localNodes = onlyLocalNodes(nodes);
-  const parts = await startServer({ clock, log, random, onQueue, metricsOf, localNodes, seed }, options);
+  const parts = await startServer({ clock, log, random, onQueue, localNodes, seed }, options);
   const { api, verdicts } = parts;
   const { informers, recorder } = api;
   const clientFor = (user: UserInfo): Client => testClient(api.clientFor(user), options.fieldValidation);
@@ -289,9 +287,7 @@ async function explained(
 interface ServerParts extends Pick<RunDeps, "clock" | "log" | "onQueue"> {
   readonly random: SeededRandom;
   readonly seed: number;
-  /** What a node reports about its usage. */
-  metricsOf(node: string): Promise<string>;
-  readonly localNodes: LocalNodes;
+  readonly localNodes: ReportingNodes;
 }
 
 interface Server {
@@ -302,8 +298,8 @@ interface Server {
 }
 
 async function startServer(
-  { clock, log, random, onQueue, metricsOf, localNodes, seed }: ServerParts,
-  { historyLimits, from, clock: kind }: ClusterOptions,
+  { clock, log, random, onQueue, localNodes, seed }: ServerParts,
+  { historyLimits, from, clock: kind, nodeMetrics: textOf }: ClusterOptions,
 ): Promise<Server> {
   const limits = historyLimits ? { limits: historyLimits } : {};
   const key = from || kind === "system" ? undefined : `${seed} ${clock.now()}`;
@@ -328,7 +324,8 @@ async function startServer(
   };
   const subresources = (deps: StreamParts) =>
     lazyStreamEndpoints({ ...deps, clock, log, node: noIdentity, localNodes });
-  const nodeMetrics = async () => async (node: string) => once(await metricsOf(node));
+  const nodeMetrics = async () => async (node: string) =>
+    (await localNodes.reportOf(node)) ?? once(textOf?.(node) ?? "");
   const api = await assembleApiServer({
     ...parts,
     subresources,

@@ -4,19 +4,21 @@ import type { Clock } from "#lib/async/clock.ts";
 import { createLocalServer } from "#lib/net/local-server.ts";
 import { ignore } from "#lib/net/sockets.ts";
 import type { Log } from "#lib/process/log.ts";
-import type { LocalNodes } from "#server/streams/node-link.ts";
+import type { ReportingNodes } from "#server/usage/read-kubelet.ts";
 import type { SimulatedNode } from "./simulated-nodes.ts";
 
 /** How the API server reaches simulated nodes and their pods. */
-export const localNodesOf = (nodes: Iterable<SimulatedNode>): LocalNodes => ({
+export const localNodesOf = (nodes: Iterable<SimulatedNode>): ReportingNodes => ({
   agentOf: (name) => find(nodes, (node) => (node.name === name ? node.agent() : undefined)),
+  reportOf: (name) => find(nodes, (node) => (node.name === name ? node.report() : undefined)),
   connectToPod: (ip, port) => find(nodes, ({ runtime }) => runtime.connect(ip, port)),
 });
 
 /** The same where nothing else exists: no connection ever leaves this process. */
-export function onlyLocalNodes(nodes: Iterable<SimulatedNode>): LocalNodes {
+export function onlyLocalNodes(nodes: Iterable<SimulatedNode>): ReportingNodes {
   const local = localNodesOf(nodes);
   return {
+    ...local,
     agentOf: (name) => local.agentOf(name) ?? Promise.resolve(refusing(`${name} is not simulated`)),
     connectToPod: (ip, port) =>
       local.connectToPod(ip, port) ?? Promise.reject(new Error(`connect ${ip}:${port}: no route to host`)),

@@ -8,7 +8,7 @@ import type { Log } from "#lib/process/log.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { simulatedDirectories } from "#provisioner/directories.ts";
 import { runProvisioner } from "#provisioner/provisioner.ts";
-import type { LocalNodes } from "#server/streams/node-link.ts";
+import type { ReportingNodes } from "#server/usage/read-kubelet.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { provisionerUser } from "../identities.ts";
 import { localNodesOf } from "./local-nodes.ts";
@@ -25,7 +25,7 @@ export class SimulationFileError extends Error {
 
 /** The simulated nodes of a server. The server has to know them before it starts, and they need the server to run. */
 export interface ServerNodes {
-  readonly localNodes: LocalNodes;
+  readonly localNodes: ReportingNodes;
   /** Runs the nodes, and the volumes of their pods. */
   tasks(plane: ControlPlane, deps: ServerNodeDeps): readonly Task[];
 }

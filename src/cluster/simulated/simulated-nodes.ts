@@ -13,7 +13,6 @@ import type { PodIdentity } from "#kubelet/runtime/runtime.ts";
 import { SimulatedRuntime, type SimulatedState } from "#kubelet/runtime/simulated.ts";
 import type { PodRule } from "#kubelet/runtime/simulation/behaviour.ts";
 import { type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulation.ts";
-import { renderResourceMetrics } from "#kubelet/server/render-stats.ts";
 import { collectSimulatedStats } from "#kubelet/server/stats.ts";
 import { createSimulatedHost, type SimulatedHostHooks } from "#kubelet/simulated-host.ts";
 import { simulatedTokens } from "#kubelet/volumes/written/service-account-tokens.ts";
@@ -24,9 +23,11 @@ import { type Random } from "#lib/data/random.ts";
 import { formatIPv4 } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
+import type { NodeReport } from "#server/usage/resource-metrics.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { nodeUser } from "../identities.ts";
 import { openKubelet, refusing } from "./local-nodes.ts";
+import { createReport } from "./node-report.ts";
 import { type PodRuleInput, podRulesOf } from "./pod-rules.ts";
 import type { NewNode } from "./stages/create-node.ts";
 import type { StageInput } from "./stages/read-stages.ts";
@@ -71,8 +72,8 @@ export interface SimulatedNode {
   readonly address: string;
   /** Connects to the kubelet's server. */
   agent(): Promise<Agent>;
-  /** The body of the kubelet's `/metrics/resource`; rejects while the kubelet is stopped. */
-  resourceMetrics(): Promise<string>;
+  /** What the kubelet says at `/metrics/resource`; rejects while the kubelet is stopped. */
+  report(): Promise<NodeReport>;
   /** Calls back whenever the kubelet starts. Returns how to end this. */
   onStart(started: (name: string) => void): () => void;
   /** Stops the kubelet; its containers keep running. */
@@ -174,9 +175,9 @@ class Simulated implements SimulatedNode {
     return this.#life.isRunning;
   }
 
-  async resourceMetrics(): Promise<string> {
+  async report(): Promise<NodeReport> {
     if (!this.#kubelet) throw new Error(`the kubelet of ${this.name} is stopped`);
-    return renderResourceMetrics(await this.#kubelet.handle.stats());
+    return createReport(this.runtime.used(), this.#deps.clock.now());
   }
 
   async agent(): Promise<Agent> {

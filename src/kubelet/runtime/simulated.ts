@@ -26,10 +26,11 @@ import type {
   SandboxStatus,
   StreamRequest,
 } from "./runtime.ts";
-import { never, noInput, noUsage, succeeded } from "./simulation/nothing.ts";
+import { never, noInput, succeeded } from "./simulation/nothing.ts";
 import { type Program, type ProgramOptions, Programs } from "./simulation/programs.ts";
 import { SimulatedImages } from "./simulation/simulated-images.ts";
 import type { SimulatedTalk } from "./simulation/simulated-talk.ts";
+import { addCpu, statsOf, type UsedByContainer, type UsedCpu, usedBy } from "./simulation/simulated-usage.ts";
 import type { CommandCall, Ending } from "./simulation.ts";
 
 export interface SimulatedRuntimeOptions extends ProgramOptions {
@@ -51,13 +52,14 @@ interface SimulatedSandbox {
   status: SandboxStatus;
   readonly config: SandboxConfig;
 }
+
 interface SimulatedContainer {
   status: ContainerStatus;
   resources: LinuxResources;
   readonly sandboxId: string;
   readonly config: ContainerConfig;
   /** What it had used when it was last asked. */
-  cpu?: { readonly nanoSeconds: number; readonly atMs: number };
+  cpu?: UsedCpu;
   /** When and how it ends by itself. */
   end?: { readonly atMs: number; readonly ending: Ending };
   cancelEnding(): void;
@@ -293,28 +295,22 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async containerStats(): Promise<ContainerStats[]> {
-    const running = [...this.#containers.values()].filter(({ status }) => status.state === "running");
-    return running.map((container) => ({ ...noUsage, ...this.#usageOf(container), ...this.#named(container) }));
+    return Array.from(this.#running(), (container) => statsOf(container.status, this.#usedBy(container)));
   }
 
-  #named({ status }: SimulatedContainer) {
-    return {
-      containerId: status.id,
-      name: status.name,
-      labels: status.labels,
-      at: this.#clock.now(),
-    };
+  /** What running containers have used: the same as their stats, for a caller that often asks about many of them. */
+  used(): UsedByContainer[] {
+    return Array.from(this.#running(), (container) => this.#usedBy(container));
   }
 
-  #usageOf(container: SimulatedContainer) {
+  #running() {
+    return this.#containers.values().filter(({ status }) => status.state === "running");
+  }
+
+  #usedBy(container: SimulatedContainer): UsedByContainer {
     const usage = this.#sandboxes.has(container.sandboxId) && this.#programs.usageOf(this.#programOf(container));
-    if (!usage) return {};
-    const { cpuMillis, memoryBytes } = usage;
-    const { nanoSeconds, atMs } = container.cpu ?? { nanoSeconds: 0, atMs: container.status.startedAt };
-    const nowMs = this.#clock.now();
-    const cpuNanoSeconds = nanoSeconds + (nowMs - atMs) * cpuMillis * 1000;
-    container.cpu = { nanoSeconds: cpuNanoSeconds, atMs: nowMs };
-    return { cpuNanoSeconds, memoryWorkingSetBytes: memoryBytes, memoryUsageBytes: memoryBytes };
+    container.cpu = addCpu(container, usage ? usage.cpuMillis : 0, this.#clock.now());
+    return usedBy(container.status, container.cpu, usage ? usage.memoryBytes : 0);
   }
 
   async imageStatus(name: string): Promise<Image | undefined> {

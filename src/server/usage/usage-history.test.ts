@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type NodeReport, type UsagePoint } from "./resource-metrics.ts";
-import { type NodeHistory, planHistory, podUsageOf, type UsagePair, usageOf } from "./usage-history.ts";
+import { NodeHistory, podUsageOf, type UsagePair, usageOf } from "./usage-history.ts";
 
 const second = 1000;
 const point = (atSeconds: number, cpuSeconds: number, startedSeconds = 0): UsagePoint => ({
@@ -13,12 +13,12 @@ const point = (atSeconds: number, cpuSeconds: number, startedSeconds = 0): Usage
 
 /** What is known of one container after these measurements. */
 function afterAll(points: readonly UsagePoint[]) {
-  let history: NodeHistory | undefined;
+  const history = new NodeHistory();
   for (const one of points) {
     const report: NodeReport = { node: undefined, pods: new Map([["shop/web", new Map([["app", one]])]]) };
-    history = planHistory(history, report);
+    history.take(report);
   }
-  return podUsageOf(history?.pods.get("shop/web"));
+  return podUsageOf(history.pod("shop/web"));
 }
 
 const cases = [
@@ -48,7 +48,7 @@ const cases = [
   },
 ] as const;
 for (const { name, points, expected } of cases) {
-  test(`planHistory() ${name}`, () => {
+  test(`NodeHistory.take() ${name}`, () => {
     const usage = afterAll(points)?.containers.get("app");
     assert.deepEqual(usage && [usage.windowMs / second, usage.cpuNanoCores], expected);
   });
@@ -64,13 +64,30 @@ test("podUsageOf() needs every container and has the time of the oldest", () => 
   assert.equal(podUsageOf(new Map([...pairs, ["c", { last: point(20, 2) }]])), undefined);
 });
 
-test("planHistory() forgets what the node no longer reports", () => {
-  const first = planHistory(undefined, {
-    node: point(1, 1),
-    pods: new Map([["shop/web", new Map([["app", point(1, 1)]])]]),
-  });
-  const next = planHistory(first, { node: point(2, 1), pods: new Map() });
+test("NodeHistory forgets what the node no longer reports", () => {
+  const history = new NodeHistory();
+  const pods = new Map([["shop/web", new Map([["app", point(1, 1)]])]]);
+  history.take({ node: point(1, 1), pods });
+  history.take({ node: point(2, 1), pods: new Map() });
 
-  assert.equal(next.pods.size, 0);
-  assert(next.node && usageOf(next.node));
+  assert.equal(history.pod("shop/web"), undefined);
+  assert(history.node && usageOf(history.node));
+});
+
+test("NodeHistory keeps no object of a report, and makes none for a container that it knows", () => {
+  const history = new NodeHistory();
+  const objects = new Set<unknown>();
+  const reported: UsagePoint[] = [];
+  for (let at = 100; at < 200; at += 10) {
+    const app = point(at, at / 2);
+    reported.push(app);
+    history.take({ node: undefined, pods: new Map([["shop/web", new Map([["app", app]])]]) });
+    const containers = history.pod("shop/web");
+    const pair = containers?.get("app");
+    for (const object of [containers, pair, pair?.last, pair?.previous ?? pair?.last]) objects.add(object);
+  }
+
+  // Those of the pod and the container, and two measurements.
+  assert.equal(objects.size, 4);
+  assert(!reported.some((one) => objects.has(one)));
 });

@@ -8,44 +8,90 @@ const minFreshMs = 10_000;
 /** The last two measurements of a container or a node. There may be only one yet. */
 export interface UsagePair {
   readonly last: UsagePoint;
-  readonly previous?: UsagePoint;
+  readonly previous?: UsagePoint | undefined;
 }
 
-/** What is remembered of one node. */
-export interface NodeHistory {
-  readonly node: UsagePair | undefined;
+/**
+ * What is remembered of one node. A report changes what the one before it left, in place: new objects for it would live for
+ * half a minute, which is long enough to be moved among those that only a full collection frees.
+ */
+export class NodeHistory {
+  readonly #node = new Measurements();
   /** By `namespace/name`, and by the name of the container. */
-  readonly pods: ReadonlyMap<string, ReadonlyMap<string, UsagePair>>;
-}
+  readonly #pods = new Map<string, Map<string, Measurements>>();
 
-/** Adds a report to what is remembered, and forgets what it does not mention. */
-export function planHistory(known: NodeHistory | undefined, { node, pods }: NodeReport): NodeHistory {
-  const next = new Map<string, ReadonlyMap<string, UsagePair>>();
-  for (const [key, containers] of pods) {
-    const before = known?.pods.get(key);
-    const pairs = new Map<string, UsagePair>();
-    for (const [name, point] of containers) pairs.set(name, containerPair(before?.get(name), point));
-    next.set(key, pairs);
+  get node(): UsagePair | undefined {
+    return this.#node.pair;
   }
-  return { node: node && pairOf(known?.node, node), pods: next };
+
+  pod(key: string): ReadonlyMap<string, UsagePair> | undefined {
+    return this.#pods.get(key);
+  }
+
+  /** Adds a report, and forgets what it does not mention. */
+  take({ node, pods }: NodeReport): void {
+    if (node) this.#node.take(node, planPrevious(this.node, node));
+    else this.#node.forget();
+    for (const key of this.#pods.keys()) if (!pods.has(key)) this.#pods.delete(key);
+    for (const [key, points] of pods) {
+      const containers = this.#pods.get(key) ?? new Map<string, Measurements>();
+      this.#pods.set(key, containers);
+      for (const name of containers.keys()) if (!points.has(name)) containers.delete(name);
+      for (const [name, point] of points) {
+        const measurements = containers.get(name) ?? new Measurements();
+        containers.set(name, measurements);
+        measurements.take(point, planContainerPrevious(measurements.pair, point));
+      }
+    }
+  }
 }
 
-function containerPair(known: UsagePair | undefined, point: UsagePoint): UsagePair {
+/** What a new measurement is compared with: the start of the container, the last one, the one before it, or nothing. */
+type Previous = "start" | "last" | "previous" | "nothing";
+
+function planContainerPrevious(known: UsagePair | undefined, point: UsagePoint): Previous {
   const ageMs = point.atMs - point.startedMs;
-  if (ageMs >= minFreshMs && ageMs < resolutionMs) {
-    return { last: point, previous: { ...point, atMs: point.startedMs, cpuNanoSeconds: 0 } };
-  }
+  if (ageMs >= minFreshMs && ageMs < resolutionMs) return "start";
   // A container that was started after the last measurement has nothing to do with it.
-  return point.startedMs < (known?.last.atMs ?? 0) ? pairOf(known, point) : { last: point };
+  return point.startedMs < (known?.last.atMs ?? 0) ? planPrevious(known, point) : "nothing";
 }
 
-function pairOf(known: UsagePair | undefined, point: UsagePoint): UsagePair {
-  if (!known) return { last: point };
-  if (point.atMs > known.last.atMs) return { last: point, previous: known.last };
+function planPrevious(known: UsagePair | undefined, point: UsagePoint): Previous {
+  if (!known) return "nothing";
+  if (point.atMs > known.last.atMs) return "last";
   // The node has not measured again since.
-  if (known.previous && known.previous.atMs < point.atMs) return { last: point, previous: known.previous };
-  return { last: point };
+  return known.previous && known.previous.atMs < point.atMs ? "previous" : "nothing";
 }
+
+/** The last two measurements, in two objects that are used again and again. */
+class Measurements implements UsagePair {
+  #last = emptyPoint();
+  #previous = emptyPoint();
+  #count = 0;
+
+  get pair(): UsagePair | undefined {
+    return this.#count > 0 ? this : undefined;
+  }
+  get last(): UsagePoint {
+    return this.#last;
+  }
+  get previous(): UsagePoint | undefined {
+    return this.#count > 1 ? this.#previous : undefined;
+  }
+
+  take(point: UsagePoint, previous: Previous): void {
+    if (previous === "last") [this.#last, this.#previous] = [this.#previous, this.#last];
+    Object.assign(this.#last, point);
+    if (previous === "start") Object.assign(this.#previous, point, { atMs: point.startedMs, cpuNanoSeconds: 0 });
+    this.#count = previous === "nothing" ? 1 : 2;
+  }
+
+  forget(): void {
+    this.#count = 0;
+  }
+}
+
+const emptyPoint = (): UsagePoint => ({ atMs: 0, startedMs: 0, cpuNanoSeconds: 0, memoryBytes: 0 });
 
 /** What was used in a window of time. */
 export interface MeasuredUsage {

@@ -6,19 +6,14 @@ import { Semaphore } from "#lib/async/semaphore.ts";
 import { isAbort } from "#lib/async/tasks.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informer } from "#runtime/informer.ts";
-import { type ContainersOf, readResourceMetrics } from "./resource-metrics.ts";
-import {
-  type MeasuredUsage,
-  type NodeHistory,
-  type PodUsage,
-  planHistory,
-  podUsageOf,
-  resolutionMs,
-  usageOf,
-} from "./usage-history.ts";
+import { type ContainersOf, type NodeReport, readResourceMetrics } from "./resource-metrics.ts";
+import { type MeasuredUsage, NodeHistory, type PodUsage, podUsageOf, resolutionMs, usageOf } from "./usage-history.ts";
 
-/** The body of a node's `/metrics/resource`. */
-export type ReadNodeMetrics = (node: string, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array | string>>;
+/** The body of a node's `/metrics/resource`, or what it says if the node is in this process. */
+export type ReadNodeMetrics = (
+  node: string,
+  signal: AbortSignal,
+) => Promise<AsyncIterable<Uint8Array | string> | NodeReport>;
 
 export interface ScraperDeps {
   readonly nodes: Informer<Node>;
@@ -79,7 +74,7 @@ export class UsageScraper implements AsyncDisposable {
 
   /** As the node on which the pod is reports it. */
   podUsage({ metadata: { namespace, name }, spec }: Pod): PodUsage | undefined {
-    return podUsageOf(this.#histories.get(spec.nodeName ?? "")?.pods.get(`${namespace}/${name}`));
+    return podUsageOf(this.#histories.get(spec.nodeName ?? "")?.pod(`${namespace}/${name}`));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -133,6 +128,12 @@ export class UsageScraper implements AsyncDisposable {
     return Promise.all(this.#inFlight.values());
   }
 
+  #historyOf(node: string): NodeHistory {
+    const history = this.#histories.get(node) ?? new NodeHistory();
+    this.#histories.set(node, history);
+    return history;
+  }
+
   #forget(name: string): void {
     this.#histories.delete(name);
     this.#failing.delete(name);
@@ -143,12 +144,13 @@ export class UsageScraper implements AsyncDisposable {
     const { clock, log, read } = this.#deps;
     try {
       const limits = { clock, signal: this.#end.signal };
-      const report = await withDeadline(nodeTimeoutMs, limits, async (signal) =>
-        readResourceMetrics(await read(name, signal), this.#containersOn(name)),
-      );
+      const report = await withDeadline(nodeTimeoutMs, limits, async (signal) => {
+        const answer = await read(name, signal);
+        return "pods" in answer ? answer : await readResourceMetrics(answer, this.#containersOn(name));
+      });
       if (report === outOfTime) throw new Error(`no answer within ${nodeTimeoutMs} ms`);
       this.#failing.delete(name);
-      if (this.#running) this.#histories.set(name, planHistory(this.#histories.get(name), report));
+      if (this.#running) this.#historyOf(name).take(report);
     } catch (error) {
       if (this.#end.signal.aborted) return;
       this.#forget(name);

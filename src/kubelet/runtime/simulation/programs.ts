@@ -34,6 +34,8 @@ export class Programs {
   readonly #hooks: SimulationHooks;
   readonly #rules: readonly PodRule[];
   readonly delays: SimulationDelays;
+  /** Neither rules nor a container change, and its usage is asked for again and again. */
+  readonly #behaviours = new WeakMap<ContainerConfig, Behaviour>();
 
   constructor(options: ProgramOptions) {
     this.#options = options;
@@ -104,7 +106,9 @@ export class Programs {
   }
 
   #of({ config, sandbox }: Program): Behaviour {
-    return behaviourOf(this.#rules, sandbox, config);
+    const known = this.#behaviours.get(config) ?? behaviourOf(this.#rules, sandbox, config);
+    this.#behaviours.set(config, known);
+    return known;
   }
 }
 
