@@ -1,5 +1,6 @@
 import { allResources } from "#api/all.ts";
 import { APIService } from "#api/apiregistration/api-service.ts";
+import { scaleOf } from "#api/autoscaling/scale-of.ts";
 import { ComponentStatus } from "#api/core/component-status.ts";
 import { Service } from "#api/core/service.ts";
 import { type UserInfo } from "#api/exchange.ts";
@@ -57,7 +58,7 @@ import { bindingEndpoint } from "#server/subresources/binding.ts";
 import { evictionEndpoint } from "#server/subresources/eviction.ts";
 import { finalizeEndpoint } from "#server/subresources/finalize.ts";
 import { reviewEndpoints, tokenEndpoint } from "#server/subresources/reviews.ts";
-import { scaleOf, setScale } from "#server/subresources/scale.ts";
+import { setScale } from "#server/subresources/scale.ts";
 import { openIdConfiguration, openIdKeys } from "#server/subresources/token-request.ts";
 import type { ReadHops } from "#server/usage/node-hops.ts";
 import { type WriteDeps } from "#server/write/write.ts";

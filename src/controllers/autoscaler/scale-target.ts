@@ -1,13 +1,16 @@
 import { type HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-autoscaler.ts";
 import { type Scale } from "#api/autoscaling/scale.ts";
+import { scaleOf } from "#api/autoscaling/scale-of.ts";
 import { type ApiObject, groupOf, type InputOf, type Resource } from "#api/resource.ts";
-import { isConflict, statusErrorFrom } from "#api/status.ts";
+import { isConflict, notFound, statusErrorFrom } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { pathOf } from "#client/requests.ts";
+import { type Informers } from "#runtime/informer.ts";
 import { findKind } from "./find-kind.ts";
 
 export interface TargetDeps {
   readonly client: Client;
+  readonly informers: Informers;
   /** Every kind that is currently served. */
   kinds(): readonly Resource[];
 }
@@ -19,22 +22,35 @@ export interface ScaleTarget {
 
 /** The scale of what an autoscaler scales; throws in upstream's words. */
 export async function readTarget(
-  { client, kinds }: TargetDeps,
+  { client, informers, kinds }: TargetDeps,
   { metadata, spec }: HorizontalPodAutoscaler,
   signal: AbortSignal,
 ): Promise<ScaleTarget> {
   const { apiVersion = "", kind, name } = spec.scaleTargetRef;
   if (apiVersion.split("/").length > 2) throw new Error(`unexpected GroupVersion string: ${apiVersion}`);
   const resource = scalable(kinds(), groupOf(apiVersion), kind);
-  return { resource, scale: await readScale(client, { resource, namespace: metadata.namespace, name }, signal) };
+  const place = { resource, namespace: metadata.namespace, name };
+  // Custom kinds come and go, so their informers do too.
+  const isSeen = hasScale(resource) && !resource.isJsonOnly;
+  return { resource, scale: await (isSeen ? seenScale(informers, place, signal) : readScale(client, place, signal)) };
+}
+
+/** There is no request for it: most targets do not change from one look to the next. */
+async function seenScale(informers: Informers, { resource, ...ref }: Place, signal: AbortSignal): Promise<Scale> {
+  const informer = informers.of(resource);
+  await informer.synced(signal);
+  const object = informer.get(ref);
+  if (!object) throw notFound(resource, ref.name);
+  return scaleOf(resource, object);
 }
 
 /** In a version that has a scale, if there is one. Without, the server says what is missing. */
 function scalable(kinds: readonly Resource[], group: string, kind: string): Resource {
-  const hasScale = ({ subresources }: Resource) => subresources.some(({ scale }) => scale);
   const found = kinds.find((resource) => resource.kind === kind && resource.group === group && hasScale(resource));
   return found ?? findKind(kinds, group, kind);
 }
+
+const hasScale = ({ subresources }: Resource): boolean => subresources.some(({ scale }) => scale);
 
 interface Place {
   readonly resource: Resource;

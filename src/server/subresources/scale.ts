@@ -1,6 +1,6 @@
 import { Scale } from "#api/autoscaling/scale.ts";
-import { formatLabelSelector, type LabelSelector } from "#api/meta/label-selector.ts";
-import { type ApiObject, apiVersionOf, type Resource, type ScalePaths } from "#api/resource.ts";
+import { scaleOf, scalePathsOf, scaleSteps } from "#api/autoscaling/scale-of.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { invalid, staleObject } from "#api/status.ts";
 import { atOnce } from "#lib/async/turns.ts";
 import { isObject, setOwn } from "#lib/data/json-object.ts";
@@ -79,7 +79,7 @@ function appliedScale(deps: WriteDeps, write: Write, configuration: unknown): Wa
   requireManager(context);
   const applied = checkApplied({ ...write, resource: Scale as unknown as Resource }, configuration);
   const apiVersion = apiVersionOf(resource);
-  const paths = new Map([[apiVersion, pathsOf(resource).specReplicas]]);
+  const paths = new Map([[apiVersion, scalePathsOf(resource).specReplicas]]);
   const { manager, force } = options;
   const facts = { resource: Scale as unknown as Resource, applied, manager, force, subresource: "scale" };
   return {
@@ -115,53 +115,12 @@ function answer(resource: Resource, { object, revision }: EncodedObject): Answer
 
 /** Writes the number of replicas of a Scale into its object. */
 export function setScale(resource: Resource, object: ApiObject, { spec }: Scale): void {
-  setPath(object, pathsOf(resource).specReplicas, spec.replicas ?? 0);
-}
-
-/** The Scale of an object. */
-export function scaleOf(resource: Resource, object: ApiObject): Scale {
-  const paths = pathsOf(resource);
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
-  const selector = selectorOf(object, paths);
-  return {
-    kind: "Scale",
-    apiVersion: "autoscaling/v1",
-    metadata: { name, namespace, uid, resourceVersion, creationTimestamp } as ApiObject["metadata"],
-    spec: { replicas: Number(getPath(object, paths.specReplicas) ?? 0) },
-    status: {
-      replicas: Number(getPath(object, paths.statusReplicas) ?? 0),
-      ...(selector === undefined ? {} : { selector }),
-    },
-  };
-}
-
-/** The selector as text. */
-function selectorOf(object: ApiObject, { labelSelector, labels }: ScalePaths): string | undefined {
-  const selector = getPath(object, labelSelector ?? labels ?? "");
-  if (selector === undefined || (!labelSelector && !labels)) return undefined;
-  // A custom resource has it as text already.
-  if (typeof selector === "string") return selector;
-  return formatLabelSelector((labels ? { matchLabels: selector } : selector) as LabelSelector);
-}
-
-function pathsOf(resource: Resource): ScalePaths {
-  const paths = resource.subresources.find(({ scale }) => scale)?.scale;
-  if (!paths) throw new Error(`${resource.plural} declares no scale paths`);
-  return paths;
-}
-
-/** `.spec.replicas` and the like, in the notation of custom resource definitions. */
-const steps = (path: string): string[] => path.split(".").filter(Boolean);
-
-function getPath(object: unknown, path: string): unknown {
-  let at: unknown = object;
-  for (const step of steps(path)) at = isObject(at) ? own(at, step) : undefined;
-  return at;
+  setPath(object, scalePathsOf(resource).specReplicas, spec.replicas ?? 0);
 }
 
 /** Whoever defines a kind chooses the path, so nothing that objects inherit may be read or written. */
 function setPath(object: ApiObject, path: string, value: unknown): void {
-  const names = steps(path);
+  const names = scaleSteps(path);
   const last = names.pop() ?? "";
   let at = object as unknown as Record<string, unknown>;
   for (const name of names) {

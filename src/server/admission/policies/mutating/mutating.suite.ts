@@ -1,6 +1,7 @@
 import { MutatingAdmissionPolicy } from "#api/admissionregistration/mutating-admission-policy.ts";
 import { MutatingAdmissionPolicyBinding } from "#api/admissionregistration/mutating-admission-policy-binding.ts";
 import { allResources } from "#api/all.ts";
+import { scaleOf } from "#api/autoscaling/scale-of.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type InputOf } from "#api/resource.ts";
@@ -8,7 +9,7 @@ import { type StatusError } from "#api/status.ts";
 import { Metrics } from "#lib/process/metrics.ts";
 import { decode } from "#schema/json/decode.ts";
 import { ResourceRegistry } from "#server/registry.ts";
-import { scaleOf, setScale } from "#server/subresources/scale.ts";
+import { setScale } from "#server/subresources/scale.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { podWith, requestFor } from "../../admission.suite.ts";
 import { createAdmission } from "../../chain.ts";

@@ -1,6 +1,7 @@
 import { ValidatingAdmissionPolicy } from "#api/admissionregistration/validating-admission-policy.ts";
 import { ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/validating-admission-policy-binding.ts";
 import { allResources } from "#api/all.ts";
+import { scaleOf } from "#api/autoscaling/scale-of.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
@@ -9,7 +10,7 @@ import { Metrics } from "#lib/process/metrics.ts";
 import { decode } from "#schema/json/decode.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { ResourceRegistry } from "#server/registry.ts";
-import { scaleOf, setScale } from "#server/subresources/scale.ts";
+import { setScale } from "#server/subresources/scale.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { podWith, requestFor } from "../../admission.suite.ts";
 import { type AdmissionRequest } from "../../plugin.ts";
