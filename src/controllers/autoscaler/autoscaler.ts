@@ -13,13 +13,11 @@ import { writeStatusIfChanged } from "../shared/write-status.ts";
 import { AutoscaledPods, type SelectedPods } from "./autoscaled-pods.ts";
 import { type Combined, combineProposals, failureOf, type MetricOutcome } from "./combine-proposals.ts";
 import { decideFirst, decideSize, type NewCondition, withNewCondition } from "./decide-size.ts";
+import { nextSyncMs } from "./next-sync.ts";
 import { proposeForMetric } from "./propose-metric.ts";
 import { readMetric } from "./read-metric.ts";
 import { readTarget, type ScaleTarget, writeReplicas } from "./scale-target.ts";
 import { firstHistory, type ScalingHistory, withChange, withRecommendation } from "./scaling-history.ts";
-
-/** Each autoscaler acts at most this often, whatever changes. */
-const syncMs = 15_000;
 
 /** Sets the number of replicas of scalable objects by metrics. */
 export const autoscalerController =
@@ -36,10 +34,9 @@ export const autoscalerController =
         const key = `${namespace}/${name}`;
         const nowMs = deps.clock.now();
         const known = memories.get(key);
-        const memory = known?.uid === uid ? known : { uid, syncedMs: Number.NEGATIVE_INFINITY, history: undefined };
-        const restMs = memory.syncedMs + syncMs - nowMs;
-        if (restMs > 0) return againAfter(restMs);
-        memory.syncedMs = nowMs;
+        const memory = known?.uid === uid ? known : { uid, dueMs: Number.NEGATIVE_INFINITY, history: undefined };
+        if (memory.dueMs > nowMs) return againAfter(memory.dueMs - nowMs);
+        memory.dueMs = nextSyncMs(nowMs);
         memories.set(key, memory);
         try {
           await new Run({ ...deps, kinds, autoscaledPods }, { autoscaler, memory, nowMs }, signal).run();
@@ -47,7 +44,9 @@ export const autoscalerController =
           if (signal.aborted) throw error;
           deps.log.info("an autoscaler could not do its work", { autoscaler: key, error: messageOf(error) });
         }
-        return againAfter(syncMs);
+        const endMs = deps.clock.now();
+        if (memory.dueMs <= endMs) memory.dueMs = nextSyncMs(endMs);
+        return againAfter(memory.dueMs - endMs);
       },
 
       async gone({ namespace, name }) {
@@ -60,7 +59,8 @@ export const autoscalerController =
 /** What is known about an autoscaler between its runs. */
 interface Memory {
   readonly uid: string;
-  syncedMs: number;
+  /** When it acts again. */
+  dueMs: number;
   history: ScalingHistory | undefined;
 }
 
