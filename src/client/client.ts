@@ -100,6 +100,8 @@ export interface RawStream {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: AsyncIterable<Uint8Array>;
+  /** What the body says, if that is a list which was made in this process: its bytes are made only when they are read. */
+  readonly value?: unknown;
 }
 
 export interface ObjectList<T> {

@@ -168,6 +168,24 @@ test("raw() returns the bytes that HTTP would have carried", async () => {
   assert.match(Buffer.from(missing.body).toString(), /"kind":"Status"/);
 });
 
+test("stream() has a list as a value, and makes its bytes only when they are read", async () => {
+  await using api = await newApi();
+  const { client } = api;
+  let encoded = 0;
+  const toJSON = () => ++encoded;
+  const object = { ...(await client.create(Widget, widget("a"))), toJSON };
+  const list = { resourceVersion: "7", continue: "", remainingItemCount: undefined };
+  const answer = { type: "list", resource: Widget, items: [{ object }], list } as unknown as Answer;
+  const local = localClient(async () => answer, { name: "someone", groups: [] });
+
+  const { value, body } = await local.stream("GET", "/apis/example.com/v1/widgets");
+
+  const { kind, items } = value as { kind: string; items: { spec: unknown }[] };
+  assert.deepEqual([kind, items.length, items[0]?.spec, encoded], ["WidgetList", 1, { size: 1 }, 0]);
+  const [bytes = new Uint8Array()] = await Array.fromAsync(body);
+  assert.deepEqual([(JSON.parse(Buffer.from(bytes).toString()) as { items: unknown[] }).items, encoded], [[1], 1]);
+});
+
 async function take(api: FaultyApi, count: number): Promise<WatchEvent<Widget>[]> {
   const stop = new AbortController();
   const events: WatchEvent<Widget>[] = [];

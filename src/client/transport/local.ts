@@ -180,7 +180,8 @@ function rawOf(answer: Answer, deps: LocalDeps, signal: AbortSignal = neverAbort
       const { items, metadata } = listOf(answer.items, answer.list);
       // Their type is said once; only custom resources repeat it.
       const untyped = items.map(({ kind: _kind, apiVersion: _version, ...rest }) => rest);
-      return rawJson(200, text({ ...head, metadata, items: answer.resource.isJsonOnly ? items : untyped }));
+      const value = { ...head, metadata, items: answer.resource.isJsonOnly ? items : untyped };
+      return { status: 200, headers: jsonHeaders, body: later(() => text(value)), value };
     }
     case "value":
       return rawJson(answer.status, text(answer.value));
@@ -202,6 +203,10 @@ const typed = (answer: { contentType: string; headers?: Record<string, string | 
   "content-type": answer.contentType,
 });
 const rawJson = (status: number, body: Uint8Array): RawStream => ({ status, headers: jsonHeaders, body: once(body) });
+
+async function* later(make: () => Uint8Array): AsyncGenerator<Uint8Array> {
+  yield make();
+}
 
 async function* once(body: Uint8Array): AsyncGenerator<Uint8Array> {
   yield body;

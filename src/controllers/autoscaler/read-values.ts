@@ -32,8 +32,8 @@ export async function readValues(client: Client, place: Place, signal: AbortSign
 export async function readItems(client: Client, place: Place, signal: AbortSignal): Promise<readonly unknown[]> {
   const { group, version, path, query } = place;
   const url = `/apis/${group}/${version}/${path.map(encodeURIComponent).join("/")}`;
-  const { status, body } = await client.stream("GET", `${url}?${new URLSearchParams(query)}`, { signal });
-  const answer = parse(await readAll(body));
+  const { status, body, value } = await client.stream("GET", `${url}?${new URLSearchParams(query)}`, { signal });
+  const answer = value ?? parse(await readAll(body));
   if (status !== 200) throw refusal(answer, status, `${path.at(-1)}.${group}`);
   const items = isObject(answer) ? own(answer, "items") : undefined;
   if (!Array.isArray(items)) throw new Error(`the answer of ${group} is not a list`);

@@ -74,11 +74,9 @@ const endpointFor =
     if (!isList) return readOne(computed, context, resource);
     const { informer } = computed;
     const found = namespace ? listByLabels(informer, namespace, selection.labels) : informer.list();
-    return await listAll(
-      resource,
-      found.filter((object) => selection.matches(object)),
-      computed,
-    );
+    const selected = found.filter((object) => selection.matches(object));
+    // A caller in this process gets the objects.
+    return await listAll(resource, selected, { ...computed, isEncoded: context.request.peer.user === undefined });
   };
 
 function readOne<T extends ApiObject>(computed: Computed<T>, { info }: Context, resource: Resource): Answer {
@@ -95,7 +93,7 @@ const detailsOf = ({ group, kind }: Resource, name: string) => ({ name, group, k
 async function listAll<T extends ApiObject>(
   resource: Resource,
   sources: readonly T[],
-  { metricsOf }: Computed<T>,
+  { metricsOf, isEncoded }: Computed<T> & { readonly isEncoded: boolean },
 ): Promise<Answer> {
   const items: EncodedObject[] = [];
   const slice = new Slice();
@@ -105,7 +103,7 @@ async function listAll<T extends ApiObject>(
     if (!object) continue;
     const encoded = encode(resource, object);
     // Made here, where others get their turn in between.
-    encoded.json();
+    if (isEncoded) encoded.json();
     items.push(encoded);
   }
   const list = { resourceVersion: "", continue: "", remainingItemCount: undefined };
