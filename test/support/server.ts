@@ -78,6 +78,7 @@ const launcherFlags = [
   "--disable-warning=ExperimentalWarning",
   "--max-semi-space-size=8",
   "--no-allocation-site-pretenuring",
+  "--no-memory-reducer",
 ];
 
 function spawnOrlop(

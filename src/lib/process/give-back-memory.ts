@@ -8,11 +8,15 @@ const startedMs = 500;
 const startLooks = 10;
 const pauseMs = 15_000;
 /** A process whose event loop was busy for a smaller share of the time since the last look is idle, so nobody waits for it. */
-const idleShare = 0.2;
+const idleShare = 0.1;
 /** An idle process with so much more memory than before has garbage of a busy time. */
 const grownBytes = 32 << 20;
-/** It collects a few times: the history forgets what a flood wrote half a minute after it. */
-const collections = 3;
+/**
+ * It collects when it was idle at so many looks in a row. A collection drops the shapes of objects of which none is alive, and
+ * with them the machine code of what handles requests: the next ones cost half as much again until it is compiled anew.
+ * The history, too, keeps what a flood wrote for half a minute.
+ */
+const idleLooks = 3;
 /**
  * A trim usually takes a few milliseconds, but a tenth of a second if hundreds of MiB are free in many pieces. Nothing else
  * runs meanwhile, so then a busy process waits longer for the next one.
@@ -75,7 +79,7 @@ class MemoryKeeper {
   /** What it held after the last collection. */
   #keptBytes: number;
   #busyMs: number;
-  #collections = 0;
+  #idleLooks = 0;
   #trimsAtMs = 0;
 
   constructor({ clock, collect = collectGarbage, usage = ownUsage }: MemoryDeps, trim: () => void) {
@@ -90,12 +94,9 @@ class MemoryKeeper {
   async look(): Promise<void> {
     const { residentBytes, busyMs } = this.#usage();
     const isIdle = busyMs - this.#busyMs < idleShare * pauseMs;
-    if (residentBytes > this.#keptBytes + grownBytes) this.#collections = collections;
-    const collects = isIdle && this.#collections > 0;
-    if (collects) {
-      this.#collections--;
-      await this.#collect();
-    }
+    this.#idleLooks = isIdle ? this.#idleLooks + 1 : 0;
+    const collects = this.#idleLooks >= idleLooks && residentBytes > this.#keptBytes + grownBytes;
+    if (collects) await this.#collect();
     if (isIdle || this.#clock.now() >= this.#trimsAtMs) this.#trimNow();
     const now = this.#usage();
     this.#busyMs = now.busyMs;
