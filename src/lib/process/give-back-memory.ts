@@ -6,7 +6,7 @@ import { collectGarbage, shrinkHeap } from "./collect-garbage.ts";
 const startedMs = 500;
 /** A process that is busy from its start on is left to V8: after so many looks, its heap holds more than what it started with. */
 const startLooks = 10;
-const pauseMs = 15_000;
+const pauseMs = 10_000;
 /** A process whose event loop was busy for a smaller share of the time since the last look is idle, so nobody waits for it. */
 const idleShare = 0.1;
 /** An idle process with so much more memory than before has garbage of a busy time. */
@@ -16,7 +16,7 @@ const grownBytes = 32 << 20;
  * with them the machine code of what handles requests: the next ones cost half as much again until it is compiled anew.
  * The history, too, keeps what a flood wrote for half a minute.
  */
-const idleLooks = 3;
+const idleLooks = 4;
 /**
  * A trim usually takes a few milliseconds, but a tenth of a second if hundreds of MiB are free in many pieces. Nothing else
  * runs meanwhile, so then a busy process waits longer for the next one.
