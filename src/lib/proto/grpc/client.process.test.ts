@@ -20,10 +20,11 @@ suite("GrpcClient with keepalive", { timeout: 120_000 }, () => {
   const keepalive = { everyMs: 20, timeoutMs: 50, greetingMs: 50 };
   /** Sends these bytes to whoever connects, and nothing else. */
   const startSilent = async (greeting: Buffer) => {
+    const received: Buffer[] = [];
     const silent = net.createServer((socket) =>
       socket
         .on("error", () => {})
-        .resume()
+        .on("data", (chunk: Buffer) => received.push(chunk))
         .write(greeting),
     );
     const sockets = new Set<net.Socket>();
@@ -31,6 +32,7 @@ suite("GrpcClient with keepalive", { timeout: 120_000 }, () => {
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     return {
       address: `http://127.0.0.1:${(silent.address() as net.AddressInfo).port}`,
+      received,
       async [Symbol.asyncDispose]() {
         for (const socket of sockets) socket.destroy();
         await new Promise((resolve) => silent.close(resolve));
@@ -38,7 +40,7 @@ suite("GrpcClient with keepalive", { timeout: 120_000 }, () => {
     };
   };
 
-  test("gives up on a server that says nothing, which cannot have seen the call", async () => {
+  test("gives up on a server that says nothing, and has sent it no call", async () => {
     await using silent = await startSilent(Buffer.alloc(0));
     using client = new GrpcClient({ address: silent.address, keepalive });
 
@@ -46,6 +48,22 @@ suite("GrpcClient with keepalive", { timeout: 120_000 }, () => {
       client.call(echo, { text: "x" }),
       (error) => isGrpcError(error, "UNAVAILABLE") && error.isUnsent && /no greeting/.test(error.message),
     );
+
+    const types = frameTypes(Buffer.concat(silent.received));
+    assert(types.includes(settingsFrame), `${types}`);
+    assert(!types.includes(headersFrame), `${types}`);
+  });
+
+  test("waits for the greeting only as long as the call may take", async () => {
+    await using silent = await startSilent(Buffer.alloc(0));
+    using client = new GrpcClient({ address: silent.address, keepalive: { ...keepalive, greetingMs: 60_000 } });
+
+    await assert.rejects(
+      client.call(echo, { text: "x" }, { timeoutMs: 20 }),
+      (error) => isGrpcError(error, "DEADLINE_EXCEEDED") && error.isUnsent,
+    );
+    const signal = AbortSignal.timeout(20);
+    await assert.rejects(client.call(echo, { text: "x" }, { signal }), { name: "TimeoutError" });
   });
 
   test("gives up on a server that answers no ping, which may have seen the call", async () => {
@@ -59,6 +77,17 @@ suite("GrpcClient with keepalive", { timeout: 120_000 }, () => {
     );
   });
 });
+
+const settingsFrame = 4;
+const headersFrame = 1;
+/** The types of the frames behind the preface of a client. */
+function frameTypes(sent: Buffer): number[] {
+  const types: number[] = [];
+  for (let at = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".length; at + 9 <= sent.length; at += 9 + sent.readUIntBE(at, 3)) {
+    types.push(sent.readUInt8(at + 3));
+  }
+  return types;
+}
 
 suite("GrpcClient", { timeout: 120_000 }, () => {
   let dir: string;

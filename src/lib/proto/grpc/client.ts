@@ -1,6 +1,8 @@
 import http2 from "node:http2";
 import net from "node:net";
 import { type Clock, systemClock } from "#lib/async/clock.ts";
+import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
+import { neverAborted, orAborted } from "#lib/async/tasks.ts";
 import { limitReads, type ReadLimits } from "#lib/net/limit-reads.ts";
 import { drained } from "#lib/net/sockets.ts";
 import { frame, GrpcMessageReader } from "./frames.ts";
@@ -56,14 +58,16 @@ export interface CallOptions {
 
 /**
  * Calls methods of one server. It connects on the first call, and again when the connection was lost. A call that was
- * in flight then fails with `UNAVAILABLE` and is not repeated, because the server may have carried it out.
+ * in flight then fails with `UNAVAILABLE` and is not repeated, because the server may have carried it out. Calls wait until
+ * a new connection has brought the server's greeting: a server can carry out what it has received before we read anything
+ * from it, so without the greeting a call is not sent at all.
  */
 export class GrpcClient implements Disposable {
   readonly #options: GrpcOptions;
   readonly #clock: Clock;
   #session: http2.ClientHttp2Session | undefined;
-  /** Sessions whose server has said something: without that, it has not seen any call. */
-  readonly #greeted = new WeakSet<http2.ClientHttp2Session>();
+  /** Of sessions whose server has said nothing yet. */
+  readonly #greetings = new WeakMap<http2.ClientHttp2Session, Promise<void>>();
   #calls = 0;
 
   constructor(options: GrpcOptions) {
@@ -73,7 +77,7 @@ export class GrpcClient implements Disposable {
 
   /** One request, one reply. */
   async call<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): Promise<Out> {
-    const call = this.#open(method.path, options);
+    const call = this.#openNow(method.path, options) ?? (await this.#openLater(method.path, options));
     const replies: Uint8Array[] = [];
     const frames = this.#reader();
     call.stream.on("data", (chunk: Buffer) => {
@@ -93,7 +97,7 @@ export class GrpcClient implements Disposable {
 
   /** One request, any number of replies. Leaving the loop cancels the call. */
   async *stream<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): AsyncGenerator<Out, void> {
-    const call = this.#open(method.path, options);
+    const call = this.#openNow(method.path, options) ?? (await this.#openLater(method.path, options));
     call.stream.end(frame(method.request.encode(request)));
     yield* received(call, method.response, this.#reader());
   }
@@ -104,7 +108,7 @@ export class GrpcClient implements Disposable {
     requests: AsyncIterable<In>,
     options: CallOptions = {},
   ): AsyncGenerator<Out, void> {
-    const call = this.#open(method.path, options);
+    const call = this.#openNow(method.path, options) ?? (await this.#openLater(method.path, options));
     const sending = send(call.stream, requests, method);
     try {
       yield* received(call, method.response, this.#reader());
@@ -127,8 +131,32 @@ export class GrpcClient implements Disposable {
     return new GrpcMessageReader(this.#options.maxMessageBytes ?? defaultMaxMessageBytes);
   }
 
-  #open(path: string, { signal, metadata, ...options }: CallOptions): OpenCall {
-    signal?.throwIfAborted();
+  /** Undefined if there is no connection that the call can use at once. */
+  #openNow(path: string, options: CallOptions): OpenCall | undefined {
+    options.signal?.throwIfAborted();
+    const session = this.#connect();
+    return this.#greetings.has(session) ? undefined : this.#open(session, path, options);
+  }
+
+  async #openLater(path: string, options: CallOptions): Promise<OpenCall> {
+    const startMs = this.#clock.now();
+    const session = this.#connect();
+    await this.#inTime(this.#greetings.get(session), options);
+    if (!isOpen(session)) throw connectionFault(undefined, { isUnsent: true });
+    if (options.timeoutMs === undefined) return this.#open(session, path, options);
+    return this.#open(session, path, { ...options, timeoutMs: options.timeoutMs - (this.#clock.now() - startMs) });
+  }
+
+  async #inTime(greeting: Promise<void> | undefined, { signal, timeoutMs }: CallOptions): Promise<void> {
+    if (!greeting) return;
+    if (timeoutMs === undefined) return orAborted(greeting, signal);
+    const limits = { clock: this.#clock, signal: signal ?? neverAborted };
+    if ((await withDeadline(timeoutMs, limits, () => greeting)) === outOfTime) {
+      throw new GrpcError("DEADLINE_EXCEEDED", `no answer within ${timeoutMs} ms`, { isUnsent: true });
+    }
+  }
+
+  #open(session: http2.ClientHttp2Session, path: string, { signal, metadata, ...options }: CallOptions): OpenCall {
     const timeoutMs = options.timeoutMs === undefined ? undefined : Math.min(options.timeoutMs, maxTimeoutMs);
     const headers: http2.OutgoingHttpHeaders = {
       ":method": "POST",
@@ -138,16 +166,15 @@ export class GrpcClient implements Disposable {
       ...metadata,
     };
     if (timeoutMs !== undefined) headers["grpc-timeout"] = `${Math.max(1, Math.ceil(timeoutMs))}m`;
-    const session = this.#connect();
     const stream = session.request(headers, { endStream: false });
     this.#calls++;
     stream.on("close", () => this.#calls--);
-    return trackCall(stream, { signal, timeoutMs, clock: this.#clock, wasSent: () => this.#greeted.has(session) });
+    return trackCall(stream, { signal, timeoutMs, clock: this.#clock });
   }
 
   #connect(): http2.ClientHttp2Session {
     const held = this.#session;
-    if (held && !held.closed && !held.destroyed) return held;
+    if (held && isOpen(held)) return held;
     const session = connect(this.#options);
     const forget = () => {
       if (this.#session === session) this.#session = undefined;
@@ -156,12 +183,28 @@ export class GrpcClient implements Disposable {
     session.on("error", forget);
     session.on("close", forget);
     session.on("goaway", forget);
-    session.once("remoteSettings", () => this.#greeted.add(session));
+    const greeting = greetingOf(session);
+    this.#greetings.set(session, greeting);
+    greeting.then(() => this.#greetings.delete(session)).catch(() => {}); // Those who wait see the failure.
     const { keepalive } = this.#options;
     if (keepalive) keepAlive(session, keepalive, { clock: this.#clock, isIdle: () => this.#calls === 0 });
     this.#session = session;
     return session;
   }
+}
+
+const isOpen = (session: http2.ClientHttp2Session): boolean => !session.closed && !session.destroyed;
+
+/** Resolves when the server has sent its settings, which are the first that it says. Rejects if the connection ends before. */
+function greetingOf(session: http2.ClientHttp2Session): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let failure: unknown;
+  session.once("remoteSettings", () => resolve());
+  session.on("error", (error) => {
+    failure = error;
+  });
+  session.once("close", () => reject(connectionFault(failure, { isUnsent: true })));
+  return promise;
 }
 
 function connect({ address, tls, readLimits }: GrpcOptions): http2.ClientHttp2Session {
@@ -214,10 +257,9 @@ interface Limits {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number | undefined;
   readonly clock: Clock;
-  wasSent(): boolean;
 }
 
-function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock, wasSent }: Limits): OpenCall {
+function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }: Limits): OpenCall {
   let head: http2.IncomingHttpHeaders = {};
   let trailers: http2.IncomingHttpHeaders | undefined;
   let failure: unknown;
@@ -253,7 +295,7 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock, 
   stream.on("close", () => {
     stopTimer?.();
     signal?.removeEventListener("abort", abort);
-    const error = ourReason ?? outcome(trailers ?? head, failure, wasSent());
+    const error = ourReason ?? outcome(trailers ?? head, failure);
     if (error === undefined) resolve();
     else reject(error);
   });
@@ -261,16 +303,20 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock, 
 }
 
 /** What went wrong, if anything. The server's status takes precedence over the connection's error. */
-function outcome(headers: http2.IncomingHttpHeaders, failure: unknown, wasSent: boolean): unknown {
+function outcome(headers: http2.IncomingHttpHeaders, failure: unknown): unknown {
   const status = statusOf(headers);
   if (status === "OK") return undefined;
   if (status !== undefined) return status;
+  const fault = connectionFault(failure, { isUnsent: false });
+  const http = Number(headers[":status"] ?? 200);
+  return fault === failure || http === 200 ? fault : new GrpcError("UNKNOWN", `the server answered HTTP ${http}`);
+}
+
+function connectionFault(failure: unknown, { isUnsent }: { readonly isUnsent: boolean }): unknown {
   if (failure instanceof GrpcError || (failure instanceof Error && failure.name === "AbortError")) return failure;
   if (failure !== undefined && !isConnectionError(failure)) return failure;
-  const http = Number(headers[":status"] ?? 200);
-  if (http !== 200) return new GrpcError("UNKNOWN", `the server answered HTTP ${http}`);
   const why = failure instanceof Error ? failure.message : "the connection was closed";
-  return new GrpcError("UNAVAILABLE", why, { cause: failure, isUnsent: !wasSent });
+  return new GrpcError("UNAVAILABLE", why, { cause: failure, isUnsent });
 }
 
 const isConnectionError = (failure: unknown): boolean => failure instanceof Error && "code" in failure;

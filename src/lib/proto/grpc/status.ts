@@ -28,7 +28,7 @@ export const codeNumber = (code: GrpcCode): number => codes.indexOf(code);
 export class GrpcError extends Error {
   override readonly name = "GrpcError";
   readonly code: GrpcCode;
-  /** The server has never said anything on this connection, so it has certainly not seen the call. */
+  /** The call was never sent, so the server has certainly not carried it out. */
   readonly isUnsent: boolean;
 
   constructor(code: GrpcCode, message: string, options?: ErrorOptions & { readonly isUnsent?: boolean }) {
