@@ -12,8 +12,9 @@ import { podRunner } from "#testing/pod-runner.ts";
 import { asking } from "#testing/scheduling.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { reasonOf } from "../reference/whole.suite.ts";
-import { type OnBinding, twoSchedulers } from "./two-schedulers.suite.ts";
-import { healthyOf, namespace, Watchman } from "./watchman.suite.ts";
+import { healthyOf, namespace } from "./disruptions.suite.ts";
+import { type OnBinding, type Tried, twoSchedulers } from "./two-schedulers.suite.ts";
+import { Watchman } from "./watchman.suite.ts";
 
 const rates: FaultRates = {
   conflictEvery: 15,
@@ -39,8 +40,10 @@ export async function runOrdeal(seed: number, steps: number, hasFaults = true): 
   const random = new Random(seed);
   let made: Faults | undefined;
   let watchman: Watchman | undefined;
-  const onNomination = (pod: string, node: string | null): void => watchman?.onNomination(pod, node);
-  const onEnd = (pod: string): void => watchman?.onEnd(pod);
+  const onTried = (tried: Tried): void => watchman?.onTried(tried);
+  const onRead = (by: string, pod: Pod): void => watchman?.onRead(by, pod);
+  const onEnd = (by: string, pod: string): void => watchman?.onEnd(by, pod);
+  const onFailure = (by: string, pod: string): void => watchman?.onFailure(by, pod);
   const onBinding: OnBinding = (binding) => watchman?.onBinding(binding) ?? (() => undefined);
   await using cluster = await startCluster({
     controllers: false,
@@ -50,7 +53,7 @@ export async function runOrdeal(seed: number, steps: number, hasFaults = true): 
       const faults = new Faults(deps.clock, chance, rates);
       made = faults;
       return [
-        ...twoSchedulers(deps, { faults, random: chance, onBinding, onNomination, onEnd }),
+        ...twoSchedulers(deps, { faults, random: chance, onBinding, onTried, onRead, onEnd, onFailure }),
         (stop) => runReconcilers([podRunner()], deps, stop),
       ];
     },

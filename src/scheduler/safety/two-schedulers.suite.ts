@@ -1,4 +1,5 @@
 import { type Binding } from "#api/core/binding.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type Client, type ObjectRef } from "#client/client.ts";
 import { schedulerUser } from "#cluster/identities.ts";
 import { isAbort, type Task } from "#lib/async/tasks.ts";
@@ -9,6 +10,7 @@ import { type Faults, type Life } from "#testing/chaos/faults.ts";
 import { type ComponentDeps } from "#testing/start-cluster.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { runScheduler } from "../scheduler.ts";
+import { type Attempt, Verdicts } from "../seeing/verdicts.ts";
 
 /** Called when a scheduler asks for a binding. What it returns is called at the answer. */
 export type OnBinding = (binding: SentBinding) => () => void;
@@ -24,10 +26,25 @@ export interface Harness {
   readonly faults: Faults;
   readonly random: Random;
   readonly onBinding: OnBinding;
-  /** Called when a scheduler asks to note in a pod that it waits for room on a node. That may fail. */
-  onNomination(pod: string, node: string | null): void;
+  /** Called when a scheduler has decided about a pod, before it writes anything. */
+  onTried(tried: Tried): void;
+  /** Called when a scheduler has read a pod, as it does after a binding that failed. */
+  onRead(by: string, pod: Pod): void;
   /** Called when a scheduler asks for the end of a pod. */
-  onEnd(pod: string): void;
+  onEnd(by: string, pod: string): void;
+  /** Called when a write about a pod failed, or got no answer: the scheduler does not know whether the pod ends. */
+  onFailure(by: string, pod: string): void;
+}
+
+/** What became of an attempt to place a pod. */
+export interface Tried {
+  readonly by: string;
+  readonly pod: string;
+  readonly node: string | undefined;
+  /** Pods that have to end, so that it can be placed. */
+  readonly victims: readonly string[];
+  /** Whether it goes on to wait for room, if it did so before. */
+  readonly keepsNomination: boolean;
 }
 
 /** Two processes with a scheduler, of which one leads. One that is killed comes back, with nothing that it knew. */
@@ -55,7 +72,8 @@ async function runOnce(deps: ComponentDeps, candidate: Candidate, stop: AbortSig
   const informers = startInformers(faults.wrap(deps.client, life), { clock, log, random });
   const lease = { namespace: "kube-system", name: "kube-scheduler" };
   const recorder = new TraceRecorder({ clock, random });
-  const schedule: Task = (ended) => runScheduler({ client, informers, clock, log, random, recorder }, ended);
+  const verdicts = new Observed(candidate);
+  const schedule: Task = (ended) => runScheduler({ client, informers, clock, log, random, recorder, verdicts }, ended);
   try {
     await runAsLeader(schedule, { client, clock, log, random, lease, identity }, signal);
   } catch (error) {
@@ -65,17 +83,44 @@ async function runOnce(deps: ComponentDeps, candidate: Candidate, stop: AbortSig
   }
 }
 
-function observed(client: Client, { identity, onBinding, onNomination, onEnd }: Candidate): Client {
+class Observed extends Verdicts {
+  readonly #candidate: Candidate;
+
+  constructor(candidate: Candidate) {
+    super();
+    this.#candidate = candidate;
+  }
+
+  override add(key: string, attempt: Attempt): void {
+    super.add(key, attempt);
+    const { node, message } = attempt;
+    const [, pod = ""] = key.split("/");
+    const victims = (attempt.victims ?? []).map((victim) => victim.split("/")[1] ?? "");
+    const keepsNomination = message.includes("preemption: not eligible");
+    this.#candidate.onTried({ by: this.#candidate.identity, pod, node, victims, keepsNomination });
+  }
+}
+
+function observed(client: Client, { identity, onBinding, onRead, onEnd, onFailure }: Candidate): Client {
   return {
     ...client,
-    delete(resource, ref, options) {
-      onEnd(nameOf(ref));
-      return client.delete(resource, ref, options);
+    async get(resource, ref, options) {
+      const answer = await client.get(resource, ref, options);
+      if (resource.kind === Pod.kind) onRead(identity, answer as unknown as Pod);
+      return answer;
     },
-    patch(resource, ref, patch, options) {
-      const { status } = patch.body as { readonly status?: { readonly nominatedNodeName?: string | null } };
-      if (status?.nominatedNodeName !== undefined) onNomination(nameOf(ref), status.nominatedNodeName);
-      return client.patch(resource, ref, patch, options);
+    async delete(resource, ref, options) {
+      onEnd(identity, nameOf(ref));
+      return await client.delete(resource, ref, options).catch((error: unknown) => {
+        onFailure(identity, nameOf(ref));
+        throw error;
+      });
+    },
+    async patch(resource, ref, patch, options) {
+      return await client.patch(resource, ref, patch, options).catch((error: unknown) => {
+        onFailure(identity, nameOf(ref));
+        throw error;
+      });
     },
     async createSubresource(resource, ref, subresource, body, options) {
       const settled = subresource === "binding" ? onBinding(sentBy(identity, body as unknown as Binding)) : undefined;

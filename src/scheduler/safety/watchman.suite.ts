@@ -1,20 +1,13 @@
 import { Node } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
-import { matches } from "#api/meta/selector-matchers.ts";
-import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { type World } from "../reference/across-nodes.suite.ts";
 import { type Reason } from "../reference/nodes.suite.ts";
-import { bestEndings, reasonOf, type Waiting } from "../reference/whole.suite.ts";
-import { type SentBinding } from "./two-schedulers.suite.ts";
-
-/** Where all pods of the test are. */
-export const namespace = "default";
-
-/** The longest time that a scheduler may take to learn of a change, and to act on what it knew before. */
-export const lagMs = 5000;
+import { reasonOf } from "../reference/whole.suite.ts";
+import { Disruptions, lagMs, namespace } from "./disruptions.suite.ts";
+import { type SentBinding, type Tried } from "./two-schedulers.suite.ts";
 
 /** A binding that a scheduler has asked for. */
 interface Sent extends SentBinding {
@@ -22,12 +15,8 @@ interface Sent extends SentBinding {
   /** Whether rules about other pods allowed it then, as far as the scheduler could know. */
   readonly wasAllowed: boolean;
   hasAnswer: boolean;
-}
-
-interface Moment {
-  readonly atMs: number;
-  readonly world: World;
-  readonly waiting: readonly Waiting[];
+  /** The scheduler knows that the pod has not got the node. Until then it keeps the room, even after a failure. */
+  isGivenUp: boolean;
 }
 
 const isDisrupted = ({ metadata, status }: Pod): boolean =>
@@ -45,17 +34,14 @@ export class Watchman {
   readonly #disturbed = new Map<string, number>();
   /** Bindings that schedulers have asked for, by pod and node. */
   readonly #sent = new Map<string, Sent>();
-  /** Pods that schedulers wanted to wait for a node: they know that, even if the store does not. */
-  readonly #nominated = new Map<string, string>();
-  /** Pods whose end a scheduler has asked for. Users also end pods that a scheduler only began to end. */
-  readonly #ended = new Set<string>();
   /** When a pod last left, which may turn rules about other pods around. */
   #leftMs = Number.NEGATIVE_INFINITY;
-  #moments: Moment[] = [];
+  readonly #disruptions: Disruptions;
 
   constructor(clock: Clock, informers: Informers) {
     this.#clock = clock;
     this.#informers = informers;
+    this.#disruptions = new Disruptions(clock, informers);
   }
 
   follow(): () => void {
@@ -72,19 +58,12 @@ export class Watchman {
     const { by, pod: name, node: nodeName } = binding;
     const { world } = this;
     const now = this.#clock.now();
-    const isKnown = (pod: Pod): boolean => world.pods.some(({ metadata }) => metadata.uid === pod.metadata.uid);
     const sentBefore = [...this.#sent.values()].filter((other) => other.pod !== name);
     const own = sentBefore.filter((other) => other.by === by);
     // Two schedulers may not lead at the same time, so what another has under way counts against this one.
     const foreign = sentBefore.filter((other) => other.by !== by && !other.hasAnswer);
-    const placed = (sent: readonly Sent[]): World => ({
-      ...world,
-      pods: [
-        ...world.pods,
-        ...[...foreign, ...sent].flatMap((other) => this.#placed(other) ?? []).filter((pod) => !isKnown(pod)),
-      ],
-    });
-    const seen = [[], own.filter(({ hasAnswer }) => !hasAnswer), own.filter(({ atMs }) => this.#isRecent(atMs))];
+    const placed = (sent: readonly Sent[]): World => this.#with([...foreign, ...sent], world);
+    const seen = [[], own.filter(({ isGivenUp }) => !isGivenUp), own.filter(({ atMs }) => this.#isRecent(atMs))];
     const pod = this.#informers.of(Pod).get({ namespace, name });
     const node = world.nodes.find(({ metadata }) => metadata.name === nodeName);
     const wasAllowed =
@@ -92,20 +71,39 @@ export class Watchman {
       !pod ||
       !node ||
       seen.some((sent) => !isAcross(reasonOf(placed(sent), unplaced(pod), node)));
-    const sent: Sent = { ...binding, atMs: now, wasAllowed, hasAnswer: false };
+    const sent: Sent = { ...binding, atMs: now, wasAllowed, hasAnswer: false, isGivenUp: false };
     this.#sent.set(`${name} ${nodeName}`, sent);
     return () => {
       sent.hasAnswer = true;
     };
   }
 
-  onNomination(pod: string, node: string | null): void {
-    if (node) this.#nominated.set(pod, node);
-    else this.#nominated.delete(pod);
+  /** A scheduler decides by what it has decided before, too. */
+  onTried(tried: Tried): void {
+    const own = [...this.#sent.values()].filter(({ by, pod }) => by === tried.by && pod !== tried.pod);
+    const kept = own.filter(({ isGivenUp }) => !isGivenUp);
+    this.#disruptions.onTried(tried, this.world, (world) => this.#with(kept, world));
   }
 
-  onEnd(pod: string): void {
-    this.#ended.add(pod);
+  onRead(by: string, { metadata, spec }: Pod): void {
+    if (spec.nodeName) return;
+    for (const sent of this.#sent.values()) if (sent.by === by && sent.pod === metadata.name) sent.isGivenUp = true;
+    this.#disruptions.onGivenUp(by, metadata.name);
+  }
+
+  onEnd(by: string, pod: string): void {
+    this.#disruptions.onEnd(by, pod);
+  }
+
+  onFailure(by: string, pod: string): void {
+    this.#disruptions.onFailure(by, pod);
+  }
+
+  /** The world with pods that it does not show on their nodes yet. */
+  #with(sent: readonly Sent[], world: World): World {
+    const known = new Set(world.pods.map(({ metadata }) => metadata.uid));
+    const more = sent.flatMap((other) => this.#placed(other) ?? []).filter(({ metadata }) => !known.has(metadata.uid));
+    return { ...world, pods: [...world.pods, ...more] };
   }
 
   #placed({ pod: name, node: nodeName }: SentBinding): Pod | undefined {
@@ -130,9 +128,12 @@ export class Watchman {
       this.faults.push(`${pod.metadata.name} went from ${before.spec.nodeName} to ${pod.spec.nodeName}`);
     }
     if (isSame && !before?.spec.nodeName && pod.spec.nodeName) this.#onBound(pod);
-    const isEnded = this.#ended.has(pod.metadata.name);
-    if (isSame && before && isEnded && !isDisrupted(before) && isDisrupted(pod)) this.#onPreempted(before);
-    this.#remember();
+    if (before?.status?.nominatedNodeName || pod.status?.nominatedNodeName) {
+      this.#disruptions.onNomination(pod.metadata.name);
+    }
+    const isAsked = this.#disruptions.isAsked(pod.metadata.name);
+    if (isSame && before && isAsked && !isDisrupted(before) && isDisrupted(pod)) this.#onPreempted(before);
+    this.#disruptions.remember(this.world);
   }
 
   #onBound(pod: Pod): void {
@@ -154,51 +155,9 @@ export class Watchman {
     this.faults.push(`${pod.metadata.name} was bound to ${nodeName} against ${reason.reasons.join(", ")}`);
   }
 
-  /** A budget may be broken only if that could not be avoided at any time since the scheduler may have looked. */
   #onPreempted(victim: Pod): void {
     this.preempted++;
-    const broken = this.#informers
-      .of(PodDisruptionBudget)
-      .list()
-      .filter(({ spec }) => matches(spec?.selector ?? {}, victim.metadata.labels));
-    for (const budget of broken) {
-      const healthy = healthyOf(this.#informers, budget).filter(({ metadata }) => metadata.uid !== victim.metadata.uid);
-      const least = Number(budget.spec?.minAvailable ?? 0);
-      if (healthy.length >= least) continue;
-      // Any of those that wait for this node may be the reason.
-      const now = this.#waiting();
-      const preemptors = now.filter(({ node }) => node === victim.spec.nodeName);
-      const isAvoidable = (world: World, waiting: readonly Waiting[]): boolean =>
-        preemptors.every(({ pod }) => {
-          const rivals = waiting.filter((other) => other.pod.metadata.uid !== pod.metadata.uid);
-          const cluster = { world, waiting: rivals, budgets: [counted(budget, world)] };
-          return bestEndings(cluster, pod).some((best) => best.broken === 0);
-        });
-      // A scheduler may see an old state of the store, but it always knows for whom it has made room itself.
-      const wasAvoidable = ({ world, waiting }: Moment): boolean =>
-        isAvoidable(world, waiting) && isAvoidable(world, [...waiting.filter((one) => !isAmong(now, one)), ...now]);
-      if (preemptors.length > 0 && this.#moments.every(wasAvoidable)) {
-        this.faults.push(`the end of ${victim.metadata.name} broke the budget ${budget.metadata.name} without need`);
-      }
-    }
-  }
-
-  /** Pods for which others end. */
-  #waiting(): Waiting[] {
-    const pods = this.#informers.of(Pod).list();
-    return pods.flatMap((pod) => {
-      if (pod.spec.nodeName) return [];
-      const node = pod.status?.nominatedNodeName ?? this.#nominated.get(pod.metadata.name);
-      return node ? [{ pod, node }] : [];
-    });
-  }
-
-  #remember(): void {
-    const now = this.#clock.now();
-    // What was the case at the beginning of the time counts too.
-    const first = this.#moments.findLastIndex(({ atMs }) => atMs <= now - lagMs);
-    this.#moments = this.#moments.slice(Math.max(first, 0));
-    this.#moments.push({ atMs: now, world: this.world, waiting: this.#waiting() });
+    this.faults.push(...this.#disruptions.onEnding(victim));
   }
 
   #isRecent(atMs: number | undefined): boolean {
@@ -206,29 +165,8 @@ export class Watchman {
   }
 }
 
-const isAmong = (waiting: readonly Waiting[], { pod }: Waiting): boolean =>
-  waiting.some((other) => other.pod.metadata.uid === pod.metadata.uid);
-
 const unplaced = (pod: Pod): Pod => ({ ...pod, spec: { ...pod.spec, nodeName: undefined } }) as unknown as Pod;
 
 /** Whether the rule is about other pods, on other nodes too. */
 const isAcross = (reason: Reason | undefined): boolean =>
   reason?.plugin === "PodTopologySpread" || reason?.plugin === "InterPodAffinity";
-
-/** The budget as it would be if its status were always up to date. */
-function counted(budget: PodDisruptionBudget, world: World): PodDisruptionBudget {
-  const healthy = world.pods.filter((pod) => isHealthy(budget, pod)).length;
-  const disruptionsAllowed = Math.max(healthy - Number(budget.spec?.minAvailable ?? 0), 0);
-  return { ...budget, status: { ...budget.status, disruptionsAllowed } } as PodDisruptionBudget;
-}
-
-const isHealthy = ({ spec }: PodDisruptionBudget, { metadata, status }: Pod): boolean =>
-  metadata.deletionTimestamp === undefined &&
-  status?.phase === "Running" &&
-  matches(spec?.selector ?? {}, metadata.labels);
-
-export const healthyOf = (informers: Informers, budget: PodDisruptionBudget): Pod[] =>
-  informers
-    .of(Pod)
-    .list(budget.metadata.namespace)
-    .filter((pod) => isHealthy(budget, pod));
