@@ -1,4 +1,4 @@
-import { type Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
@@ -9,6 +9,7 @@ import { type Change, type Informers } from "#runtime/informer.ts";
 import { Decider } from "./decide.ts";
 import { type FailedAttempt, type ObjectChange, type Profile, type SchedulerPlugin } from "./framework.ts";
 import { groupOf } from "./gated.ts";
+import { EndedVictims } from "./preemption/ended-victims.ts";
 import { type Nominations } from "./preemption/nominations.ts";
 import { type Outcome, Preemptor } from "./preemption/preemptor.ts";
 import { type Snapshot } from "./snapshot.ts";
@@ -39,10 +40,12 @@ export interface Lane {
 
 export type Lanes = ReadonlyMap<string, Lane>;
 
-export const createLanes = (profiles: readonly Profile[], deps: LaneDeps): Lanes =>
-  new Map(profiles.map((profile) => [profile.schedulerName, createLane(profile, deps)]));
+export function createLanes(profiles: readonly Profile[], deps: LaneDeps): Lanes {
+  const shared = { ...deps, ended: new EndedVictims() };
+  return new Map(profiles.map((profile) => [profile.schedulerName, createLane(profile, shared)]));
+}
 
-function createLane(profile: Profile, deps: LaneDeps): Lane {
+function createLane(profile: Profile, deps: LaneDeps & { readonly ended: EndedVictims }): Lane {
   const { schedulerName, plugins } = profile;
   const events = deps.eventsOf(schedulerName);
   const budgets = deps.informers.of(PodDisruptionBudget);
@@ -119,6 +122,9 @@ export function followAll(lanes: Lanes, { informers, log, changed, reconsider }:
   const stops = Array.from(new Set(hints.map(({ resource }) => resource)), (resource) =>
     informers.of(resource).subscribe((change) => changed({ kind: "Object", resource, change })),
   );
+  const preemptors = Array.from(lanes.values(), ({ preemptor }) =>
+    informers.of(Pod).subscribe((change) => preemptor.observe(change)),
+  );
   const own = plugins.map((plugin) => {
     try {
       return plugin.follow?.(reconsider);
@@ -129,6 +135,6 @@ export function followAll(lanes: Lanes, { informers, log, changed, reconsider }:
     }
   });
   return () => {
-    for (const stop of [...stops, ...own]) stop?.();
+    for (const stop of [...stops, ...preemptors, ...own]) stop?.();
   };
 }

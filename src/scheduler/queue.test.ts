@@ -349,3 +349,20 @@ test("a closed queue has no timers", () => {
 
   assert.equal(clock.pending, 0);
 });
+
+test("a pod is tried again after its backoff when what followed from its attempt failed", async () => {
+  for (const isOver of [true, false]) {
+    const { clock, queue, put, take } = setup();
+    put("a");
+    const queued = take("a");
+    if (!isOver) queue.again("a");
+    queue.rejected(queued, new Set([needsNode.name]));
+    if (isOver) queue.again("a");
+    queue.again("unknown");
+    assert.equal(queue.tryNext(), undefined);
+
+    await clock.advance(1000);
+
+    take("a");
+  }
+});

@@ -198,6 +198,13 @@ export class SchedulingQueue {
     this.#backOff(entry);
   }
 
+  /** What followed from the last attempt of a pod failed, so there has to be another one. */
+  again(key: string): void {
+    const entry = this.#known.get(key);
+    if (entry?.place === "trying") entry.isChanged = true;
+    if (entry?.place === "unschedulable") this.#retry(entry, false);
+  }
+
   /** Wakes the pods that this change can help. It is nothing to the others. Some of them may have to wait for their backoff. */
   changed(change: ClusterChange, isConcerned: Test = everyPod, mayHurry: Test = everyPod): void {
     this.#note(change, isConcerned);

@@ -289,8 +289,9 @@ class Scheduler {
     const { pod, key } = queued;
     const { rejections, evaluated } = decision;
     const isThere = () => this.#queue.placeOf(key) === "trying";
+    const again = () => this.#queue.again(key);
     const makeRoom = (limits?: CandidateLimits) =>
-      lane.preemptor.makeRoom({ key, pod }, rejections, { limits, isThere, screen });
+      lane.preemptor.makeRoom({ key, pod }, rejections, { limits, isThere, again, screen });
     const outcome = rejections.size > 0 ? await postFilter(lane.plugins, { pod, rejections, makeRoom }) : undefined;
     if (!isThere()) return span.end({ facts: { node: "", message: decision.message, evaluated } });
     const message = outcome?.message ? `${decision.message} ${outcome.message}` : decision.message;
@@ -357,6 +358,8 @@ class Scheduler {
   async #takeBack(queued: QueuedPod, lane: Lane, failure: Error, expectation: Expectation): Promise<void> {
     const { key, pod } = queued;
     if (!(failure instanceof NotPermitted) && (await this.#isBoundAnyway(key, pod))) return;
+    // Before the pod is tried again: a late write would clear a newer nomination.
+    if (this.#assumed.has(key)) await expectation.takeBack();
     // It was seen on a node or deleted meanwhile, and that is already handled.
     if (!this.#assumed.delete(key) || this.#signal.aborted) return;
     const seen = this.#deps.informers.of(Pod).get(pod.metadata);
@@ -364,8 +367,7 @@ class Scheduler {
     if (!isThere) return this.#forget(key, pod);
     const assumed = this.#snapshot.podOf(key);
     this.#queue.put(key, seen);
-    if (expectation.isNoted) this.#writes.start(() => expectation.takeBack());
-    else this.#nominate(key, seen, undefined);
+    if (!expectation.isNoted) this.#nominate(key, seen, undefined);
     const refusal = failure instanceof NotPermitted && refusedAt(expectation.node, failure.plugin, failure.message);
     if (refusal) this.#reject(queued, refusal);
     else this.#queue.failed(queued);

@@ -40,7 +40,10 @@ function labelOf({ spec }: PodDisruptionBudget): string {
 /** With more of them around a pod its end counts as breaking one. An eviction allows no more than one. */
 const maxAround = 32;
 
-/** Pods whose end the budgets allow, and those whose end would break one. Both keep their order. */
+/**
+ * Pods whose end the budgets allow, and those whose end would break one. Both keep their order. A pod that ends anyway breaks
+ * none: otherwise one that goes on could end in its place.
+ */
 export function splitByBudget<T extends { readonly pod: Pod }>(
   victims: readonly T[],
   budgets: Budgets,
@@ -48,11 +51,13 @@ export function splitByBudget<T extends { readonly pod: Pod }>(
   const left = new Map<PodDisruptionBudget, number>();
   const [breaking, allowed]: [T[], T[]] = [[], []];
   for (const victim of victims) {
-    const around = budgets.around(victim.pod);
+    const state = budgets.uncounted.stateOf(victim.pod);
+    const around = state === "ends" ? [] : budgets.around(victim.pod);
     let breaks = around.length > maxAround;
     for (const budget of breaks ? [] : around) {
       if (!protects(budget, victim.pod)) continue;
-      const after = (left.get(budget) ?? allowedBy(budget, budgets)) - 1;
+      // One that may end has been counted, but may break a budget all the same.
+      const after = (left.get(budget) ?? allowedBy(budget, budgets)) - (state === "mayEnd" ? 0 : 1);
       left.set(budget, after);
       if (after < 0) breaks = true;
     }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Pod } from "#api/core/pod.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { type Change } from "#runtime/informer.ts";
 import { build } from "#testing/build.ts";
 import { makePod, podKey } from "#testing/scheduling.ts";
 import { Budgets, splitByBudget } from "./budgets.ts";
@@ -9,52 +10,132 @@ import { EndedVictims } from "./ended-victims.ts";
 
 const labels = { app: "web" };
 const pods = ["a", "b"].map((name) => {
-  const pod = makePod(name, { labels });
+  const made = makePod(name, { labels });
+  const pod = { ...made, metadata: { ...made.metadata, uid: name } };
   return { key: podKey(pod), pod };
 });
 const [first, second] = pods as [(typeof pods)[0], (typeof pods)[0]];
 
+/** It allows one pod to end, unless its version says otherwise. */
 const budgetOf = (resourceVersion: string): PodDisruptionBudget => {
+  const disruptionsAllowed = resourceVersion === "exhausted" ? 0 : 1;
   const budget = build(PodDisruptionBudget, {
     metadata: { name: "web", namespace: "default" },
     spec: { selector: { matchLabels: labels } },
-    status: { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1, expectedPods: 2 },
+    status: { disruptionsAllowed, currentHealthy: 2, desiredHealthy: 1, expectedPods: 2 },
   });
   return { ...budget, metadata: { ...budget.metadata, uid: "u", resourceVersion } };
 };
 
-function isBreaking(ended: EndedVictims, version: string, atMs: number, known: Pod | undefined): boolean {
-  const budgets = new Budgets(
-    () => [budgetOf(version)],
-    ended.recent(atMs, () => known),
-  );
-  return splitByBudget([second], budgets).breaking.length === 1;
+/** The budget, and what has happened to pods, in the order of the calls. */
+function setUp() {
+  const ended = new EndedVictims();
+  let budget = budgetOf("1");
+  const budgetsOf = () => [budget];
+  return {
+    ended,
+    choose: (nowMs = 0) => ended.choose([first], budgetsOf, nowMs),
+    count: (version: string) => (budget = budgetOf(version)),
+    end: (pod = first.pod) =>
+      ended.onPod({ type: "put", object: ending(pod), previous: pod } as Change<Pod>, budgetsOf),
+    isBreaking: (victim = second, nowMs = 0) =>
+      splitByBudget([victim], new Budgets(budgetsOf, ended.recent(nowMs))).breaking.length === 1,
+  };
 }
 
+const ending = (pod: Pod): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+});
+
 test("a pod that has just ended counts against its budget until the budget has changed", () => {
-  const ended = new EndedVictims();
-  assert.equal(isBreaking(ended, "1", 0, first.pod), false);
+  const { choose, count, end, isBreaking } = setUp();
+  assert.equal(isBreaking(), false);
 
-  ended.add([first], 0);
+  choose();
 
-  assert.equal(isBreaking(ended, "1", 0, first.pod), true, "it is not even marked");
-  assert.equal(isBreaking(ended, "2", 0, first.pod), true, "the change was about something else");
-  assert.equal(isBreaking(ended, "2", 1, undefined), true, "it is gone, and the budget does not know");
-  assert.equal(isBreaking(ended, "3", 2, undefined), false, "the budget knows");
+  assert.equal(isBreaking(), true, "it is not even marked");
+  count("2");
+  assert.equal(isBreaking(), true, "the change was about something else");
+  end();
+  assert.equal(isBreaking(), true, "it ends, and the budget does not know");
+  count("3");
+  assert.equal(isBreaking(), false, "the budget knows");
+});
+
+test("a budget that has counted a pod before the next decision is not asked to count it again", () => {
+  const { choose, count, end, isBreaking } = setUp();
+  choose();
+  end();
+  count("2");
+
+  assert.equal(isBreaking(), false);
 });
 
 test("another pod of the name of one that has ended is not taken for it", () => {
-  const ended = new EndedVictims();
-  ended.add([first], 0);
+  const { choose, count, end, isBreaking } = setUp();
   const next = { ...first.pod, metadata: { ...first.pod.metadata, uid: "next" } };
-  assert.equal(isBreaking(ended, "1", 0, next), true, "the budget does not know that the first one is gone");
+  choose();
+  end(next);
+  count("2");
+  assert.equal(isBreaking(), true, "the budget does not know that the first one ends");
+  end();
+  count("3");
 
-  assert.equal(isBreaking(ended, "2", 1, next), false);
+  assert.equal(isBreaking(), false);
 });
 
 test("a pod that ended long ago does not count, whatever became of the budget", () => {
-  const ended = new EndedVictims();
-  ended.add([first], 0);
+  const { ended, choose, end, isBreaking } = setUp();
+  choose();
+  end();
+  ended.written([first], 5000);
+  assert.equal(isBreaking(second, 15_000), true);
 
-  assert.equal(isBreaking(ended, "1", 10_001, undefined), false);
+  assert.equal(isBreaking(second, 15_001), false);
+});
+
+test("a pod counts until its end is written, however long that takes", () => {
+  const { ended, choose, isBreaking } = setUp();
+  choose();
+  choose(1000);
+  ended.written([first], 2000);
+  assert.equal(isBreaking(second, 60_000), true, "it is about to end for the sake of another one");
+  ended.written([first], 60_000);
+  assert.equal(isBreaking(second, 70_000), true);
+
+  assert.equal(isBreaking(second, 70_001), false);
+});
+
+test("a pod that goes on counts no more, unless it also ends for another one", () => {
+  const { ended, choose, isBreaking } = setUp();
+  choose();
+  choose();
+  ended.spare(first);
+  ended.written([first], 0);
+  assert.equal(isBreaking(), true);
+  ended.spare(first);
+  ended.written([first], 0);
+
+  assert.equal(isBreaking(), false);
+});
+
+test("a pod that ends anyway breaks no budget", () => {
+  const { choose, isBreaking } = setUp();
+  choose();
+  choose();
+
+  assert.equal(isBreaking(first), false, "its end is about to be written");
+  assert.equal(isBreaking({ ...second, pod: ending(second.pod) }), false, "it ends");
+  assert.equal(isBreaking(second), true, "it goes on");
+});
+
+test("a pod of which nobody knows whether it ends counts once", () => {
+  const { ended, choose, isBreaking, count } = setUp();
+  choose();
+  ended.written([first], 0);
+  assert.equal(isBreaking(first), false);
+  count("exhausted");
+
+  assert.equal(isBreaking(first), true);
 });

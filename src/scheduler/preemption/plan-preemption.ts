@@ -1,4 +1,3 @@
-import { type Pod } from "#api/core/pod.ts";
 import { type Steps } from "#lib/async/turns.ts";
 import { type Random } from "#lib/data/random.ts";
 import { explainCounts, explainRejections, type Rejections } from "../explain.ts";
@@ -6,6 +5,7 @@ import { type Rejection, rejectFinally, type SchedulerPlugin } from "../framewor
 import { Judge } from "../judge.ts";
 import { type NodeInfo, type Snapshot } from "../snapshot.ts";
 import { type Budgets, splitByBudget } from "./budgets.ts";
+import { endsByPreemption } from "./ended-victims.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
 import { bestCandidate, type Candidate, moreImportant } from "./rank.ts";
 import { WhatIf } from "./what-if.ts";
@@ -123,13 +123,6 @@ function whyNotEligible({ snapshot }: PreemptionDeps, { pod }: Nominated, reject
   const waits = [...pods].some((other) => priorityOf(other) < priorityOf(pod) && endsByPreemption(other));
   return waits ? "not eligible due to a terminating pod on the nominated node." : undefined;
 }
-
-export const endsByPreemption = ({ metadata, status }: Pod): boolean =>
-  metadata.deletionTimestamp !== undefined &&
-  (status?.conditions ?? []).some(
-    ({ type, status: value, reason }) =>
-      type === "DisruptionTarget" && value === "True" && reason === "PreemptionByScheduler",
-  );
 
 /** The pods that have to end on one node: as few as possible, and rather those that no budget protects. */
 function victimsOn(

@@ -34,9 +34,9 @@ export async function preempt(
       try {
         await endVictim(deps, pod, signal);
       } catch (error) {
-        // It is gone or another one by now, which is as good.
-        if (isNotFound(error) || isConflict(error)) return;
-        // Otherwise it may have been ended all the same.
+        // It is gone, which is as good.
+        if (isNotFound(error)) return;
+        // Without an answer it may have been ended all the same.
         if (isRefusal(error)) spared(victim);
         throw error;
       }

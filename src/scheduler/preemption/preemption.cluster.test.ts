@@ -5,9 +5,11 @@ import { Pod } from "#api/core/pod.ts";
 import { PriorityClass } from "#api/scheduling/priority-class.ts";
 import { serviceUnavailable } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
+import { type Clock } from "#lib/async/clock.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { asking } from "#testing/scheduling.ts";
 import { type ClusterOptions, startCluster } from "#testing/start-cluster.ts";
+import { type SchedulerPlugin } from "../framework.ts";
 import { defaultProfile } from "../profiles.ts";
 import { runScheduler } from "../scheduler.ts";
 
@@ -111,22 +113,67 @@ function refusingOnce(client: Client): Client {
   };
 }
 
-test("victims end although the server does not know which node the pod waits for", async () => {
-  const schedulerName = "refused";
-  await using world = await startFullCluster(0, (deps) => [
+/** The server takes its time to remove the node for which a pod waits. */
+const removingSlowly = (client: Client, clock: Clock): Client => ({
+  ...client,
+  async patch(resource, ref, patch, options) {
+    const { status } = patch.body as { readonly status?: { readonly nominatedNodeName?: null } };
+    if (status?.nominatedNodeName === null) await clock.sleep(5000, options?.signal);
+    return await client.patch(resource, ref, patch, options);
+  },
+});
+
+const schedulerName = "own";
+
+/** The full cluster with one more scheduler. */
+const startWithScheduler = (change: (client: Client, clock: Clock) => Client, plugin?: SchedulerPlugin, stopMs = 0) =>
+  startFullCluster(stopMs, (deps) => [
     async (stop) => {
-      const profile = { ...defaultProfile(deps), schedulerName };
+      const { plugins } = defaultProfile(deps);
+      const profile = { schedulerName, plugins: plugin ? [...plugins, plugin] : plugins };
       const { recorder } = deps;
       assert(recorder);
       const setup = () => ({ profiles: [profile] });
-      const client = refusingOnce(deps.client);
+      const client = change(deps.client, deps.clock);
       await runScheduler({ ...deps, client, recorder, random: seededRandom(1), setup }, stop);
     },
   ]);
+
+test("victims end although the server does not know which node the pod waits for", async () => {
+  await using world = await startWithScheduler(refusingOnce);
   const { cluster, add, phases } = world;
   await add("one", "", "2", { schedulerName });
   await add("three", "high", "2", { schedulerName });
   await cluster.clock.advance(120_000);
 
+  assert.deepEqual(await phases(), { three: "Running" });
+});
+
+test("what is left of a binding that failed does not clear the node for which the pod waits since", async () => {
+  let isFirst = true;
+  const failing: SchedulerPlugin = {
+    name: "FailsOnce",
+    async preBind({ metadata }) {
+      if (metadata.name !== "three" || !isFirst) return;
+      isFirst = false;
+      throw new Error("no volume");
+    },
+  };
+  await using world = await startWithScheduler(removingSlowly, failing, 30_000);
+  const { cluster, client, add, phases } = world;
+  await cluster.clock.advance(1000);
+  await client.create(Pod, {
+    metadata: { name: "three", namespace: "default" },
+    spec: { containers: [asking({ cpu: "2" })], priorityClassName: "high", schedulerName },
+  });
+  await add("one", "", "2", { schedulerName });
+  await cluster.clock.advance(12_000);
+
+  const waiting = await client.get(Pod, { namespace: "default", name: "three" });
+  const victim = await client.get(Pod, { namespace: "default", name: "one" });
+  await cluster.clock.advance(120_000);
+
+  assert.ok(victim.metadata.deletionTimestamp);
+  assert.equal(waiting.status?.nominatedNodeName, "node-1");
   assert.deepEqual(await phases(), { three: "Running" });
 });

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
-import { badRequest, serviceUnavailable } from "#api/status.ts";
+import { badRequest, serviceUnavailable, staleObject } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { build } from "#testing/build.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { asking, makeNode, makePod, podKey, snapshotOf, testProfile } from "#testing/scheduling.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Decider } from "../decide.ts";
+import { EndedVictims } from "./ended-victims.ts";
 import { Nominations } from "./nominations.ts";
 import { Preemptor } from "./preemptor.ts";
 
@@ -55,13 +56,17 @@ function setUp(client: object = {}) {
     nominations,
     budgets: informers.of(PodDisruptionBudget),
     random: () => 0,
+    ended: new EndedVictims(),
   });
   return async (pod: Pod) => {
     const decision = decider.decide(pod);
     assert(decision.node === undefined);
-    const outcome = await preemptor.makeRoom({ key: podKey(pod), pod }, decision.rejections, { isThere: () => true });
+    let isTriedAgain = false;
+    const search = { isThere: () => true, again: () => (isTriedAgain = true) };
+    const outcome = await preemptor.makeRoom({ key: podKey(pod), pod }, decision.rejections, search);
     const victims = outcome?.victims.map((victim) => victim.pod.metadata.name);
-    return { victims, end: async () => outcome?.run(new AbortController().signal) };
+    const end = async () => outcome?.run(new AbortController().signal);
+    return { victims, end, isTriedAgain: () => isTriedAgain, forget: () => preemptor.forget(podKey(pod)) };
   };
 }
 
@@ -89,4 +94,24 @@ test("a pod that may have been ended counts against its budget", async () => {
   await assert.rejects(end, /was lost/);
 
   assert.deepEqual((await makeRoomFor(podOf("two", 10))).victims, ["other"]);
+});
+
+test("a pod whose victims could not be ended is tried again", async () => {
+  for (const error of [staleObject(Pod, "first"), serviceUnavailable("the answer was lost")]) {
+    const makeRoomFor = setUp({ patch: () => Promise.reject(error) });
+    const { end, isTriedAgain } = await makeRoomFor(podOf("one", 10));
+
+    await assert.rejects(end, error);
+
+    assert.equal(isTriedAgain(), true);
+    assert.deepEqual((await makeRoomFor(podOf("one", 10))).victims, ["first"], "it does not wait for them");
+  }
+});
+
+test("nobody ends for the sake of a pod that has gone before that was written", async () => {
+  const makeRoomFor = setUp({ patch: () => assert.fail("a victim was ended") });
+  const { end, forget } = await makeRoomFor(podOf("one", 10));
+  forget();
+
+  await end();
 });

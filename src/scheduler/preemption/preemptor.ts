@@ -1,16 +1,15 @@
 import { type Pod } from "#api/core/pod.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { inSlices } from "#lib/async/turns.ts";
-import { type Informer } from "#runtime/informer.ts";
+import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Rejections } from "../explain.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 import { type Snapshot } from "../snapshot.ts";
 import { Budgets } from "./budgets.ts";
-import { EndedVictims } from "./ended-victims.ts";
+import { type BudgetsOf, type EndedVictims } from "./ended-victims.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
 import {
   type CandidateLimits,
-  endsByPreemption,
   findCandidates,
   noCandidate,
   type Preemption,
@@ -26,6 +25,7 @@ export interface PreemptorDeps extends PreemptDeps {
   readonly nominations: Nominations;
   readonly budgets: Informer<PodDisruptionBudget>;
   readonly random: () => number;
+  readonly ended: EndedVictims;
 }
 
 /** What follows from an attempt to make room for a pod. */
@@ -43,21 +43,34 @@ export interface Search {
   readonly limits?: CandidateLimits | undefined;
   /** Whether the pod still waits. */
   isThere(): boolean;
+  /** Called when the victims could not be ended, so that the pod has to be tried again. */
+  again(): void;
   /** Others have a say in which pods end. */
   readonly screen?: ((candidates: readonly Candidate[]) => Promise<readonly Candidate[]>) | undefined;
+}
+
+interface Plan {
+  readonly node: string;
+  /** They have to be gone before others may end for the pod's sake. */
+  readonly victims: readonly Nominated[];
+  isStarted: boolean;
 }
 
 /** Makes room for pods that fit nowhere, by ending less important ones. */
 export class Preemptor {
   readonly #deps: PreemptorDeps;
-  /** Pod → the victims that have to be gone before others may end for its sake. */
-  readonly #awaited = new Map<string, readonly string[]>();
-
-  readonly #ended = new EndedVictims();
-  #hasTakenOver = false;
+  readonly #budgetsOf: BudgetsOf;
+  /** By pod. */
+  readonly #plans = new Map<string, Plan>();
 
   constructor(deps: PreemptorDeps) {
     this.#deps = deps;
+    this.#budgetsOf = (namespace) => deps.budgets.list(namespace);
+  }
+
+  /** Tells it about every change of a pod. */
+  observe(change: Change<Pod>): void {
+    this.#deps.ended.onPod(change, this.#budgetsOf);
   }
 
   /**
@@ -67,30 +80,29 @@ export class Preemptor {
   async makeRoom(
     preemptor: Nominated,
     rejections: Rejections,
-    { limits, isThere, screen }: Search,
+    { limits, isThere, again, screen }: Search,
   ): Promise<Outcome | undefined> {
-    const { nominations } = this.#deps;
+    const { nominations, snapshot, ended, clock } = this.#deps;
     if (this.#isWaiting(preemptor.key)) return refused(stillWaiting, undefined);
-    this.#takeOver();
-    const uncounted = this.#ended.recent(this.#deps.clock.now(), (key) => this.#deps.snapshot.podOf(key));
-    const budgets = new Budgets((namespace) => this.#deps.budgets.list(namespace), uncounted);
-    const plan = await this.#plan({ ...this.#deps, budgets, limits }, preemptor, rejections, screen);
+    ended.takeOver(snapshot, this.#budgetsOf, clock.now());
+    const budgets = new Budgets(this.#budgetsOf, ended.recent(clock.now()));
+    const found = await this.#plan({ ...this.#deps, budgets, limits }, preemptor, rejections, screen);
     if (!isThere()) return undefined;
-    if (plan.node === undefined) {
-      if (!plan.keepsNomination) nominations.delete(preemptor.key);
-      return refused(plan.message, plan.keepsNomination ? undefined : null);
+    if (found.node === undefined) {
+      if (!found.keepsNomination) nominations.delete(preemptor.key);
+      return refused(found.message, found.keepsNomination ? undefined : null);
     }
-    const lesser = nominations.lesser(plan.node, priorityOf(preemptor.pod));
+    const { node, victims } = found;
+    const lesser = nominations.lesser(node, priorityOf(preemptor.pod));
     for (const { key } of lesser) nominations.delete(key);
-    nominations.set(preemptor.key, preemptor.pod, plan.node);
+    nominations.set(preemptor.key, preemptor.pod, node);
     // Their end is written later, but the next pod must already know of it.
-    this.#ended.add(plan.victims, this.#deps.clock.now());
-    this.#awaited.set(
-      preemptor.key,
-      plan.victims.map(({ key }) => key),
-    );
-    const run = (signal: AbortSignal) => this.#run(preemptor, plan, { lesser: lesser.map(({ pod }) => pod), signal });
-    return { message: "", nominate: plan.node, victims: plan.victims, run };
+    ended.choose(victims, this.#budgetsOf, clock.now());
+    const plan = { node, victims, isStarted: false };
+    this.#plans.set(preemptor.key, plan);
+    const run = (signal: AbortSignal) =>
+      this.#run(preemptor, plan, { lesser: lesser.map(({ pod }) => pod), again, signal });
+    return { message: "", nominate: node, victims, run };
   }
 
   async #plan(
@@ -107,42 +119,47 @@ export class Preemptor {
 
   /** The pod has a node, or is gone. */
   forget(key: string): void {
-    this.#awaited.delete(key);
+    this.#drop(key);
     this.#deps.nominations.delete(key);
   }
 
-  /** Pods that another scheduler ended, which led before this one, may not be counted by budgets yet either. */
-  #takeOver(): void {
-    if (this.#hasTakenOver) return;
-    this.#hasTakenOver = true;
-    const pods = this.#deps.snapshot.nodes.flatMap((info) => Array.from(info.pods, ([key, pod]) => ({ key, pod })));
-    this.#ended.add(
-      pods.filter(({ pod }) => endsByPreemption(pod)),
-      this.#deps.clock.now(),
-    );
+  /** If it has not been started, it never will. */
+  #drop(key: string): void {
+    const plan = this.#plans.get(key);
+    if (plan && !plan.isStarted) this.#deps.ended.written(plan.victims, this.#deps.clock.now());
+    this.#plans.delete(key);
   }
 
   #isWaiting(key: string): boolean {
-    const awaited = this.#awaited.get(key) ?? [];
-    if (awaited.some((victim) => this.#deps.snapshot.podOf(victim))) return true;
-    this.#awaited.delete(key);
+    const victims = this.#plans.get(key)?.victims ?? [];
+    if (victims.some((victim) => this.#deps.snapshot.podOf(victim.key))) return true;
+    this.#drop(key);
     return false;
   }
 
   async #run(
     { key, pod: preemptor }: Nominated,
-    { node, victims }: Preemption & { readonly node: string },
-    { lesser, signal }: { readonly lesser: readonly Pod[]; readonly signal: AbortSignal },
+    plan: Plan,
+    { lesser, again, signal }: { readonly lesser: readonly Pod[]; again(): void; readonly signal: AbortSignal },
   ): Promise<void> {
+    const { ended, clock } = this.#deps;
+    const { node, victims } = plan;
+    const isCurrent = (): boolean => this.#plans.get(key) === plan;
+    // The pod is gone or has got a node meanwhile, so nobody has to end for it.
+    if (!isCurrent()) return await clearNominations(this.#deps, lesser, signal);
+    plan.isStarted = true;
     try {
       await Promise.all([
-        preempt(this.#deps, { preemptor, node, victims, signal, spared: (victim) => this.#ended.delete(victim) }),
+        preempt(this.#deps, { preemptor, node, victims, signal, spared: (victim) => ended.spare(victim) }),
         clearNominations(this.#deps, lesser, signal),
       ]);
     } catch (error) {
       // The next attempt tries again, perhaps elsewhere.
-      this.#awaited.delete(key);
+      if (isCurrent()) this.#plans.delete(key);
+      again();
       throw error;
+    } finally {
+      ended.written(victims, clock.now());
     }
   }
 }

@@ -54,10 +54,11 @@ export interface Ending {
 const startOf = ({ status }: Pod): number => Date.parse(status?.startTime ?? "");
 const byImportance = (a: Pod, b: Pod): number => priorityOf(b) - priorityOf(a) || startOf(a) - startOf(b);
 
-/** The pods whose end would break a budget. */
-function breakingOf(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): Pod[] {
+/** The pods whose end would break a budget. One that ends anyway breaks none. */
+function breakingOf(pods: readonly Pod[], { budgets, chosen }: Cluster): Pod[] {
   const left = new Map(budgets.map((budget) => [budget, budget.status?.disruptionsAllowed ?? 0]));
   return pods.filter(({ metadata }) => {
+    if (metadata.deletionTimestamp !== undefined || chosen?.has(metadata.name)) return false;
     const around = budgets.filter(
       ({ metadata: { namespace }, spec }) =>
         namespace === metadata.namespace && metadata.labels && matches(spec?.selector ?? {}, metadata.labels),
@@ -71,9 +72,12 @@ export interface Cluster {
   readonly world: World;
   readonly waiting: readonly Waiting[];
   readonly budgets: readonly PodDisruptionBudget[];
+  /** Names of pods whose end has been decided. The budgets count it. */
+  readonly chosen?: ReadonlySet<string>;
 }
 
-function endingOn({ world, waiting, budgets }: Cluster, pod: Pod, node: Node): Ending | undefined {
+function endingOn(cluster: Cluster, pod: Pod, node: Node): Ending | undefined {
+  const { world, waiting } = cluster;
   const first = reasonBeside(world, pod, node, waiting);
   if (!first || first.isFinal) return undefined;
   const isLower = ({ spec, ...other }: Pod): boolean =>
@@ -84,7 +88,7 @@ function endingOn({ world, waiting, budgets }: Cluster, pod: Pod, node: Node): E
     return reasonBeside(rest, pod, node, waiting) === undefined;
   };
   if (lower.length === 0 || !fitsWithout(lower)) return undefined;
-  const breaking = breakingOf(lower, budgets);
+  const breaking = breakingOf(lower, cluster);
   let gone: readonly Pod[] = lower;
   for (const spared of [...breaking, ...lower.filter((other) => !breaking.includes(other))]) {
     const fewer = gone.filter((other) => other !== spared);
