@@ -22,21 +22,26 @@ test("findMallocTrim() returns memory that was freed between live buffers", () =
 
 const MiB = 1 << 20;
 /** Runs it on a virtual clock; `usage` says what the process has used by then, in MiB and in milliseconds. */
-async function runFor(ms: number, usage: (now: number) => [residentMiB: number, busyMs: number], trimMs = 0) {
+async function runFor(
+  ms: number,
+  usage: (now: number) => [residentMiB: number, busyMs: number],
+  { trimMs = 0, hasTrim = true } = {},
+) {
   const clock = createVirtualClock(0);
   const stop = new AbortController();
   const done: string[] = [];
   let spentMs = 0;
   const note = (what: string) => void done.push(`${what} ${clock.now() / 1000}`);
+  const trim = () => {
+    note("trim");
+    spentMs += trimMs;
+  };
   const running = giveBackMemory(
     {
       clock: { ...clock, now: () => clock.now() + spentMs },
       shrink: async () => note("shrink"),
       collect: async () => note("collect"),
-      findTrim: () => () => {
-        note("trim");
-        spentMs += trimMs;
-      },
+      findTrim: () => (hasTrim ? trim : undefined),
       usage: () => {
         const [residentMiB, busyMs] = usage(clock.now());
         return { residentBytes: residentMiB * MiB, busyMs };
@@ -83,6 +88,19 @@ test("giveBackMemory() collects nothing between two short bursts of work", async
   assert.deepEqual(collections, []);
 });
 
+test("giveBackMemory() collects after five minutes if there is always a little work", async () => {
+  const done = await runFor(400_000, (now) => [now > 20_000 ? 300 : 100, now * 0.15]);
+
+  const collections = done.filter((what) => what.startsWith("collect"));
+  assert.deepEqual(collections, ["collect 311"]);
+});
+
+test("giveBackMemory() collects where malloc cannot be told to give back", async () => {
+  const done = await runFor(90_000, (now) => [now > 20_000 ? 300 : 100, 0], { hasTrim: false });
+
+  assert.deepEqual(done, ["shrink 1", "collect 41"]);
+});
+
 test("ownUsage() counts a turn that waits for the processor as busy", async () => {
   const before = ownUsage().busyMs;
   const cpu = process.cpuUsage();
@@ -95,8 +113,8 @@ test("ownUsage() counts a turn that waits for the processor as busy", async () =
 });
 
 test("giveBackMemory() trims less often when it takes long and others wait meanwhile", async () => {
-  const busy = await runFor(120_000, (now) => [100, now], 100);
-  const idle = await runFor(50_000, () => [100, 0], 100);
+  const busy = await runFor(120_000, (now) => [100, now], { trimMs: 100 });
+  const idle = await runFor(50_000, () => [100, 0], { trimMs: 100 });
 
   assert.deepEqual(busy, ["trim 15.5", "trim 65.5", "trim 115.5"]);
   assert.deepEqual(idle, ["shrink 1", "trim 11", "trim 21", "trim 31", "trim 41"]);

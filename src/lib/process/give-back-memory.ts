@@ -7,6 +7,8 @@ const startedMs = 500;
 /** A process that is busy from its start on is left to V8: after so many looks, its heap holds more than what it started with. */
 const startLooks = 10;
 const pauseMs = 10_000;
+/** A process whose event loop was busy for a smaller share of the time has started. */
+const startedShare = 0.2;
 /** A process whose event loop was busy for a smaller share of the time since the last look is idle, so nobody waits for it. */
 const idleShare = 0.1;
 /** An idle process with so much more memory than before has garbage of a busy time. */
@@ -17,6 +19,9 @@ const grownBytes = 32 << 20;
  * The history, too, keeps what a flood wrote for half a minute.
  */
 const idleLooks = 4;
+/** With a little work all the time, a collection of the garbage of a busy time is worth more after five minutes. */
+const lightShare = 0.5;
+const lightLooks = 30;
 /**
  * A trim usually takes a few milliseconds, but a tenth of a second if hundreds of MiB are free in many pieces. Nothing else
  * runs meanwhile, so then a busy process waits longer for the next one.
@@ -52,9 +57,7 @@ export async function giveBackMemory(deps: MemoryDeps, signal: AbortSignal): Pro
   }
   await clock.sleep(pauseMs, signal);
   // Not earlier: finding it takes two MiB, and a process that has just started has nothing to return.
-  const trim = findTrim();
-  if (!trim) return;
-  const keeper = new MemoryKeeper(deps, trim);
+  const keeper = new MemoryKeeper(deps, findTrim() ?? (() => {}));
   for (;;) {
     await keeper.look();
     await clock.sleep(pauseMs, signal);
@@ -66,7 +69,7 @@ async function becomesIdle({ clock, usage = ownUsage }: MemoryDeps, signal: Abor
   for (let look = 0; look < startLooks; look++) {
     const { busyMs } = usage();
     await clock.sleep(startedMs, signal);
-    if (usage().busyMs - busyMs < idleShare * startedMs) return true;
+    if (usage().busyMs - busyMs < startedShare * startedMs) return true;
   }
   return false;
 }
@@ -80,6 +83,7 @@ class MemoryKeeper {
   #keptBytes: number;
   #busyMs: number;
   #idleLooks = 0;
+  #lightLooks = 0;
   #trimsAtMs = 0;
 
   constructor({ clock, collect = collectGarbage, usage = ownUsage }: MemoryDeps, trim: () => void) {
@@ -93,9 +97,12 @@ class MemoryKeeper {
 
   async look(): Promise<void> {
     const { residentBytes, busyMs } = this.#usage();
-    const isIdle = busyMs - this.#busyMs < idleShare * pauseMs;
+    const share = (busyMs - this.#busyMs) / pauseMs;
+    const isIdle = share < idleShare;
+    const isGrown = residentBytes > this.#keptBytes + grownBytes;
     this.#idleLooks = isIdle ? this.#idleLooks + 1 : 0;
-    const collects = this.#idleLooks >= idleLooks && residentBytes > this.#keptBytes + grownBytes;
+    this.#lightLooks = isGrown && share < lightShare ? this.#lightLooks + 1 : 0;
+    const collects = isGrown && (this.#idleLooks >= idleLooks || this.#lightLooks >= lightLooks);
     if (collects) await this.#collect();
     if (isIdle || this.#clock.now() >= this.#trimsAtMs) this.#trimNow();
     const now = this.#usage();
