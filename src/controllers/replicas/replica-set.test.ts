@@ -3,10 +3,17 @@ import { test } from "node:test";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
+import { type Client } from "#client/client.ts";
+import { type EventRecorder } from "#client/events.ts";
 import { planClaim } from "#controllers/shared/claim.ts";
+
+import { neverAborted } from "#lib/async/tasks.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { build } from "#testing/build.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { planReplicas } from "./plan-replicas.ts";
-import { replicaSetStatus } from "./replica-set.ts";
+import { replicaSetController, replicaSetStatus } from "./replica-set.ts";
 
 const nowMs = Date.UTC(2026, 0, 1, 8);
 const at = (secondsAgo: number) => new Date(nowMs - secondsAgo * 1000).toISOString().replace(".000", "");
@@ -194,4 +201,38 @@ test("replicaSetStatus() adds a failure once and removes it after a success", ()
   ]);
   assert.deepEqual(again, failed);
   assert.equal(well.conditions, undefined);
+});
+
+const silentEvents: EventRecorder = { event() {}, async flush() {}, async [Symbol.asyncDispose]() {} };
+
+test("a ReplicaSet looks again at a pod that becomes available while it is reconciled", async () => {
+  const template = { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+  const input = build(ReplicaSet, {
+    metadata: { name: "web", namespace: "default", uid: "set", generation: 1 },
+    spec: { replicas: 1, selector: { matchLabels: { app: "web" } }, template, minReadySeconds: 50 },
+  });
+  const status = {
+    replicas: 1,
+    fullyLabeledReplicas: 1,
+    readyReplicas: 1,
+    terminatingReplicas: 0,
+    observedGeneration: 1,
+  };
+  const set = { ...input, status };
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "set", controller: true };
+  const owned = { ...running, metadata: { ...running.metadata, ownerReferences: [owner] } };
+  const informers = createFakeInformers();
+  informers.put(Pod, owned);
+  const noWrites = new Proxy({} as Client, { get: () => async () => assert.fail("the status is written") });
+
+  for (let early = 1; early < 10; early++) {
+    let reads = 0;
+    const clock = { ...createVirtualClock(0), now: () => nowMs - early + reads++ };
+    const deps = { client: noWrites, clock, informers, log: silentLog, events: silentEvents };
+    const again = await replicaSetController(deps)
+      .reconcile(informers.put(ReplicaSet, set), neverAborted)
+      .catch(() => "available" as const);
+
+    assert(again !== undefined, `${early} ms before the pod is available`);
+  }
 });

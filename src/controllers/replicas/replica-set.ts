@@ -71,12 +71,14 @@ export function replicaController<T extends ReplicaOwner>(
         const isDeleted = owner.metadata.deletionTimestamp !== undefined;
         const plan = isDeleted ? nothing : planFor(owner, { active, related, nowMs: clock.now() });
         const failure = await carryOut(deps, { resource, owner, plan }, signal);
-        const status = replicaSetStatus(owner, { active, terminating, failure }, clock.now());
+        const nowMs = clock.now();
+        const status = replicaSetStatus(owner, { active, terminating, failure }, nowMs);
         await writeStatusIfChanged(deps, { resource, object: owner, status }, signal);
         if (failure) throw failure.error;
         if (plan === nothing) pace.settled(owner, active.length);
         else pace.forget(owner.metadata);
-        return nextCheck(owner, active, clock.now());
+        // From the same moment: a pod that becomes available in between must be in one or the other.
+        return nextCheck(owner, active, nowMs);
       },
       async gone(ref) {
         pace.forget(ref);
