@@ -2,7 +2,7 @@ import { type ResourceList } from "#api/core/container/resource-list.ts";
 import { Pod } from "#api/core/pod.ts";
 import { extendedPodKeys, extendedPodOf, podUidKey, ResourceClaim } from "#api/devices/resource-claim.ts";
 import { type Influence, type ObjectLookup, type UsageContext } from "./evaluator.ts";
-import { isCharged, resourceUsage } from "./pod-usage.ts";
+import { resourceUsage, takesResources } from "./pod-usage.ts";
 
 /**
  * A scheduler makes one claim for the extended resources of a pod, and may have left a few behind. A pod with more of
@@ -13,7 +13,7 @@ const mostClaims = 16;
 /** What the pod takes for which the scheduler made the claim; nothing for other claims. */
 export function takenByPod(claim: ResourceClaim, context: UsageContext): Readonly<ResourceList> {
   const pod = podOf(claim, context.objects);
-  if (!pod || !isCharged(pod, context.nowMs) || !isClaimOf(pod, claim, context)) return nothing;
+  if (!pod || !takesResources(pod, context.nowMs) || !isClaimOf(pod, claim, context)) return nothing;
   let usage = usages.get(pod);
   if (!usage) {
     usage = resourceUsage(pod);

@@ -36,7 +36,7 @@ export const podEvaluator: Evaluator<Pod> = {
 
   usage(pod, { nowMs }) {
     const count = { [countName(Pod)]: "1" };
-    return isCharged(pod, nowMs) ? { ...count, pods: "1", ...resourceUsage(pod) } : count;
+    return takesResources(pod, nowMs) ? { ...count, pods: "1", ...resourceUsage(pod) } : count;
   },
 
   isInScope,
@@ -54,7 +54,7 @@ export function resourceUsage(pod: Pod): ResourceList {
 }
 
 /** A pod that should be gone by now does not count: its node may be lost, and others must be able to replace it. */
-export function isCharged(pod: Pod, nowMs: number): boolean {
+export function takesResources(pod: Pod, nowMs: number): boolean {
   if (isFinished(pod)) return false;
   const { deletionTimestamp, deletionGracePeriodSeconds: graceSeconds } = pod.metadata;
   if (deletionTimestamp === undefined || graceSeconds === undefined) return true;
