@@ -81,7 +81,7 @@ test("classes that stand behind the same resource are added up", () => {
   assert.equal(usageOf(aClaim(requests), informers)["requests.example.com/gpu"], "5");
 });
 
-test("names of classes and counts of any size are only that", () => {
+test("any class name and any count is added up exactly", () => {
   const huge = Number.MAX_SAFE_INTEGER;
   const requests = (className: string): Requests =>
     ["a", "b"].map((name) => ({ name, exactly: { deviceClassName: className, count: huge } }));
@@ -208,7 +208,7 @@ test("claims of other namespaces that name a pod do not matter to its own", () =
   assert.equal(extendedOf(usageOf(claim, informers))[0], undefined);
 });
 
-test("of claims that are created at the same moment one is made up for", () => {
+test("if claims for a pod are created at the same moment, the pod pays for one of them", () => {
   const informers = setUp();
   putPod(informers, { [byName]: "1" });
   const claim = aClaim(gpus(1), madeFor("pod-1", mine));
