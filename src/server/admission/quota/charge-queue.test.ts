@@ -2,21 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { ResourceQuota } from "#api/core/resource-quota.ts";
+import { type MeasuredWrite } from "#api/quota/evaluator.ts";
 import { evaluatorOf } from "#api/quota/evaluators.ts";
 import { build } from "#testing/build.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { ChargeQueue } from "./charge-queue.ts";
-import { type ChargedWrite } from "./plan-charge.ts";
+import { chargedWrite } from "./plan-charge.ts";
 
 const namespace = "shop";
-const write: ChargedWrite = {
-  operation: "CREATE",
-  subresource: "",
-  object: build(ConfigMap, { metadata: { name: "m", namespace } }),
-  old: undefined,
-  evaluator: evaluatorOf(ConfigMap),
-  context: { nowMs: 0, objects: createFakeInformers() },
-};
+const object = build(ConfigMap, { metadata: { name: "m", namespace } });
+const created: MeasuredWrite = { operation: "CREATE", subresource: "", object, old: undefined };
+const context = { nowMs: 0, objects: createFakeInformers() };
+const write = chargedWrite(created, evaluatorOf(ConfigMap), context);
 const refuse = (why: string) => new Error(why);
 
 /** Quotas by name, each with its limit and what is used; `before` is called before each write of a quota. */

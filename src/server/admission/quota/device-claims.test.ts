@@ -6,6 +6,7 @@ import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { type InputOf } from "#api/resource.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { build } from "#testing/build.ts";
 import { requestFor, setUp } from "../admission.suite.ts";
 import { type AdmissionRequest } from "../plugin.ts";
@@ -119,4 +120,36 @@ test("the pods of a namespace pay the same as before", async () => {
   const pod = aPod({}, { resources: { requests, limits: requests } }, { name: "second", namespace, uid: "pod-2" });
   await set.admit(requestFor(Pod, pod as InputOf<Pod>));
   assert.deepEqual(set.usedOf(), { [explicit]: "2" });
+});
+
+test("claims of hundreds of classes are measured when they arrive, and not again while they are charged", async (t) => {
+  const allHere = Promise.withResolvers<void>();
+  const set = setUp({
+    async storeQuota(quota) {
+      await allHere.promise;
+      const { resourceVersion: _next, ...metadata } = quota.metadata;
+      set.informers.put(ResourceQuota, { ...quota, metadata });
+      return true;
+    },
+  });
+  const count = "count/resourceclaims.resource.k8s.io";
+  const hard = { [explicit]: "1", [count]: "1000" };
+  const status = { hard, used: { [explicit]: "0", [count]: "0" } };
+  set.informers.put(ResourceQuota, { metadata: { name: "q", namespace }, spec: { hard }, status });
+  const lookUp = t.mock.method(set.informers.of(DeviceClass), "get");
+  const requests = Array.from({ length: 32 }, (_, request) => ({
+    name: `r-${request}`,
+    firstAvailable: Array.from({ length: 8 }, (_, at) => ({ name: `s-${at}`, deviceClassName: `c-${request}-${at}` })),
+  }));
+  const creating = Array.from({ length: 40 }, (_, index) => {
+    const claim = build(ResourceClaim, { metadata: { name: `c-${index}`, namespace }, spec: { devices: { requests } } });
+    return set.admit(requestFor(ResourceClaim, claim as InputOf<ResourceClaim>));
+  });
+  await nextTurn();
+  assert.equal(lookUp.mock.callCount(), 40 * 32 * 8);
+  allHere.resolve();
+  await Promise.all(creating);
+
+  assert.equal(set.informers.of(ResourceQuota).get({ namespace, name: "q" })?.status.used?.[count], "40");
+  assert.equal(lookUp.mock.callCount(), 40 * 32 * 8);
 });

@@ -37,30 +37,9 @@ export type ChargePlan =
   /** In upstream's words. */
   | { readonly type: "refuse"; readonly why: string };
 
+/** A write, and what it takes. */
 export interface ChargedWrite extends MeasuredWrite {
   readonly evaluator: Evaluator;
-  readonly context: UsageContext;
-}
-
-/** What the write takes from each quota, or why it does not fit. Changes nothing. */
-export function planCharge(write: ChargedWrite, quotas: readonly RunningQuota[]): ChargePlan {
-  const { evaluator, object } = write;
-  const matching = quotas.filter(({ quota }) => isCountedBy(quota, evaluator, object));
-  if (matching.length === 0) return none;
-  for (const running of matching) {
-    const why = faultOf(running, write);
-    if (why) return { type: "refuse", why };
-  }
-  const { negative } = measure(write);
-  if (negative.length > 0) {
-    return { type: "refuse", why: `quota usage is negative for resource(s): ${negative.join(",")}` };
-  }
-  return planAmounts(write, matching);
-}
-
-const none: ChargePlan = { type: "charge", charges: [] };
-
-interface Measured {
   /** Without what is zero. */
   readonly usage: ResourceList;
   /** What an update takes in addition. */
@@ -69,28 +48,50 @@ interface Measured {
   readonly negative: readonly string[];
 }
 
-/** Claims can name hundreds of classes, so a write is measured once, however long it waits for its charge. */
-const measurements = new WeakMap<ChargedWrite, Measured>();
-
-function measure(write: ChargedWrite): Measured {
-  let measured = measurements.get(write);
-  if (!measured) {
-    const { evaluator, object, old, context } = write;
-    const usage = evaluator.usage(object, context);
-    const added = old && withoutZeros(growth(usage, evaluator.usage(old, context)));
-    const negative = Object.keys(usage).filter((name) => isNegativeQuantity(usage[name] ?? "0"));
-    measured = { usage: withoutZeros(usage), added, negative: negative.sort() };
-    measurements.set(write, measured);
-  }
-  return measured;
+/**
+ * Measures a write. To be called once for each: what a claim takes depends on the claims that are being created, and once
+ * it waits for its charge, it is one of them.
+ */
+export function chargedWrite(write: MeasuredWrite, evaluator: Evaluator, context: UsageContext): ChargedWrite {
+  const { object, old } = write;
+  const usage = evaluator.usage(object, context);
+  const added = old && withoutZeros(growth(usage, evaluator.usage(old, context)));
+  const negative = Object.keys(usage).filter((name) => isNegativeQuantity(usage[name] ?? "0"));
+  return { ...write, evaluator, usage: withoutZeros(usage), added, negative: negative.sort() };
 }
 
 const withoutZeros = (amounts: ResourceList): ResourceList =>
   Object.fromEntries(Object.entries(amounts).filter(([, amount]) => !isZeroQuantity(amount)));
 
+/** What an update takes in addition; a resource of which less is used is given back by the controller. */
+function growth(now: ResourceList, before: ResourceList): ResourceList {
+  const added: ResourceList = {};
+  for (const name in now) {
+    const more = subtractQuantities(now[name] ?? "0", own(before, name) ?? "0");
+    if (!isNegativeQuantity(more)) added[name] = more;
+  }
+  return added;
+}
+
+/** What the write takes from each quota, or why it does not fit. Changes nothing. */
+export function planCharge(write: ChargedWrite, quotas: readonly RunningQuota[]): ChargePlan {
+  const { evaluator, object, negative } = write;
+  const matching = quotas.filter(({ quota }) => isCountedBy(quota, evaluator, object));
+  if (matching.length === 0) return none;
+  for (const running of matching) {
+    const why = faultOf(running, write);
+    if (why) return { type: "refuse", why };
+  }
+  if (negative.length > 0) {
+    return { type: "refuse", why: `quota usage is negative for resource(s): ${negative.join(",")}` };
+  }
+  return planAmounts(write, matching);
+}
+
+const none: ChargePlan = { type: "charge", charges: [] };
+
 function planAmounts(write: ChargedWrite, matching: readonly RunningQuota[]): ChargePlan {
-  const { evaluator, old } = write;
-  const { usage, added } = measure(write);
+  const { evaluator, old, usage, added } = write;
   const charges: Charge[] = [];
   for (const running of matching) {
     const { quota } = running;
@@ -107,12 +108,13 @@ function planAmounts(write: ChargedWrite, matching: readonly RunningQuota[]): Ch
   return { type: "charge", charges };
 }
 
-/** Whether the quota limits something that the object takes, and the object is in its scopes. */
-function isCountedBy(quota: ResourceQuota, evaluator: Evaluator, object: MeasuredWrite["object"]): boolean {
-  const { hard } = quota.status;
-  if (!hard || limitsFor(evaluator, hard).length === 0) return false;
-  return isInScopes(evaluator, object, scopesOf(quota));
-}
+/** Whether the quota limits something that objects of the kind take. */
+export const isLimiting = ({ status: { hard } }: ResourceQuota, evaluator: Evaluator): boolean =>
+  hard !== undefined && limitsFor(evaluator, hard).length > 0;
+
+/** The same for this object, which has to be in the scopes of the quota. */
+const isCountedBy = (quota: ResourceQuota, evaluator: Evaluator, object: MeasuredWrite["object"]): boolean =>
+  isLimiting(quota, evaluator) && isInScopes(evaluator, object, scopesOf(quota));
 
 function faultOf({ quota, used }: RunningQuota, { evaluator, object }: ChargedWrite): string | undefined {
   const { name } = quota.metadata;
@@ -121,16 +123,6 @@ function faultOf({ quota, used }: RunningQuota, { evaluator, object }: ChargedWr
   if (fault) return `failed quota: ${name}: ${fault}`;
   const isKnown = limited.every((each) => own(used, each) !== undefined);
   return isKnown ? undefined : `status unknown for quota: ${name}, resources: ${limited.join(",")}`;
-}
-
-/** What an update takes in addition; a resource of which less is used is given back by the controller. */
-function growth(now: ResourceList, before: ResourceList): ResourceList {
-  const added: ResourceList = {};
-  for (const name in now) {
-    const more = subtractQuantities(now[name] ?? "0", own(before, name) ?? "0");
-    if (!isNegativeQuantity(more)) added[name] = more;
-  }
-  return added;
 }
 
 function limitedPart(amounts: ResourceList, hard: ResourceList): ResourceList {

@@ -1,6 +1,6 @@
 import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
-import { type UsageContext } from "#api/quota/evaluator.ts";
+import { type MeasuredWrite } from "#api/quota/evaluator.ts";
 import { evaluatorOf, influencing, isLimitable } from "#api/quota/evaluators.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Informers } from "#runtime/informer.ts";
@@ -9,7 +9,7 @@ import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
 import { refusal } from "../refuse.ts";
 import { ChargeQueue, type ChargeQueueDeps } from "./charge-queue.ts";
 import { ClaimsInFlight } from "./claims-in-flight.ts";
-import { type ChargedWrite, planCharge, runningQuota } from "./plan-charge.ts";
+import { chargedWrite, isLimiting, planCharge, runningQuota } from "./plan-charge.ts";
 
 export interface ResourceQuotaDeps {
   readonly informers: Informers;
@@ -35,9 +35,11 @@ export function resourceQuota({ informers, clock, storeQuota }: ResourceQuotaDep
     validate(request) {
       const { namespace, dryRun, operation } = request;
       const found = namespace === "" ? [] : quotas.list(namespace);
-      if (found.length === 0) return undefined;
-      const write = chargedWrite(request, { nowMs: clock.now(), objects: informers, unwrittenClaims });
-      if (!write?.evaluator.isCharged(write)) return undefined;
+      const measured = found.length > 0 ? measuredWrite(request) : undefined;
+      const evaluator = evaluatorOf(request.resource);
+      if (!measured || !evaluator.isCharged(measured)) return undefined;
+      if (!found.some((quota) => isLimiting(quota, evaluator))) return undefined;
+      const write = chargedWrite(measured, evaluator, { nowMs: clock.now(), objects: informers, unwrittenClaims });
       // A write that takes nothing need not wait for those that do.
       const plan = planCharge(write, found.map(runningQuota));
       if (plan.type === "refuse" && (dryRun || !queue.isBusy(namespace))) throw refusal(request, plan.why);
@@ -53,8 +55,8 @@ export function resourceQuota({ informers, clock, storeQuota }: ResourceQuotaDep
   };
 }
 
-function chargedWrite(request: AdmissionRequest, context: UsageContext): ChargedWrite | undefined {
-  const { operation, subresource, resource, object, oldObject: old } = request;
+function measuredWrite(request: AdmissionRequest): MeasuredWrite | undefined {
+  const { operation, subresource, object, oldObject: old } = request;
   if (!object || (operation !== "CREATE" && operation !== "UPDATE")) return undefined;
-  return { operation, subresource, object, old, evaluator: evaluatorOf(resource), context };
+  return { operation, subresource, object, old };
 }
