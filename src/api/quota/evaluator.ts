@@ -1,6 +1,5 @@
 import { type ResourceList } from "#api/core/container/resource-list.ts";
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
-import { type ResourceClaim } from "#api/devices/resource-claim.ts";
 import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
 
 /** A write that may take something from a quota. */
@@ -33,16 +32,15 @@ export interface Evaluator<T extends ApiObject = ApiObject> {
 export interface UsageContext {
   readonly nowMs: number;
   readonly objects: ObjectLookup;
-  /** Claims under a key of the index `extendedPod` that are being created, and that the cache may not know. */
-  unwrittenClaims?(key: string): readonly ResourceClaim[];
 }
 
-/** The objects of a cluster, as far as a cache knows them. */
+/** The objects of a cluster, as far as they are known. */
 export interface ObjectLookup {
-  of<T extends ApiObject>(resource: Resource<T>): CachedObjects<T>;
+  of<T extends ApiObject>(resource: Resource<T>): KnownObjects<T>;
 }
-interface CachedObjects<T extends ApiObject> {
+export interface KnownObjects<T extends ApiObject> {
   get(ref: { readonly namespace?: string | undefined; readonly name: string }): T | undefined;
+  /** In the order in which they came under the key. */
   by(index: string, key: string): readonly T[];
 }
 

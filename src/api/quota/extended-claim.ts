@@ -13,7 +13,7 @@ const mostClaims = 16;
 /** What the pod takes for which the scheduler made the claim; nothing for other claims. */
 export function takenByPod(claim: ResourceClaim, context: UsageContext): Readonly<ResourceList> {
   const pod = podOf(claim, context.objects);
-  if (!pod || !takesResources(pod, context.nowMs) || !isClaimOf(pod, claim, context)) return nothing;
+  if (!pod || !takesResources(pod, context.nowMs) || !isClaimOf(pod, claim, context.objects)) return nothing;
   let usage = usages.get(pod);
   if (!usage) {
     usage = resourceUsage(pod);
@@ -36,16 +36,17 @@ function podOf(claim: ResourceClaim, objects: ObjectLookup): Pod | undefined {
  * Whether the claim is the one whose devices the pod has requested itself. Anybody can make claims that look like it, but
  * only one counts: the one that the pod notes, or the first if the pod notes none that exists.
  */
-function isClaimOf(pod: Pod, claim: ResourceClaim, { objects, unwrittenClaims }: UsageContext): boolean {
+function isClaimOf(pod: Pod, claim: ResourceClaim, objects: ObjectLookup): boolean {
   const { name, uid } = claim.metadata;
-  const claims = [...claimsOf(pod, objects), ...(unwrittenClaims?.(podUidKey(pod.metadata)) ?? [])];
+  const claims = claimsOf(pod, objects);
   if (claims.length > mostClaims) return false;
   const noted = pod.status?.extendedResourceClaimStatus?.resourceClaimName;
   if (noted === name) return true;
   const others = claims.filter((other) => other.metadata.uid !== uid);
   if (others.some((other) => other.metadata.name === noted)) return false;
-  // A claim that the cache does not know is being created.
-  return others.length === 0 || (others.length < claims.length && others.every((other) => isBefore(claim, other)));
+  // A claim that is not known is about to be created, after all others.
+  const isKnown = claims.some(({ metadata }) => metadata.uid === uid);
+  return others.length === 0 || (isKnown && others.every((other) => isBefore(claim, other)));
 }
 
 const claimsOf = ({ metadata }: Pod, objects: ObjectLookup): readonly ResourceClaim[] =>

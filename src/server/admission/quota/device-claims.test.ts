@@ -142,7 +142,10 @@ test("claims of hundreds of classes are measured when they arrive, and not again
     firstAvailable: Array.from({ length: 8 }, (_, at) => ({ name: `s-${at}`, deviceClassName: `c-${request}-${at}` })),
   }));
   const creating = Array.from({ length: 40 }, (_, index) => {
-    const claim = build(ResourceClaim, { metadata: { name: `c-${index}`, namespace }, spec: { devices: { requests } } });
+    const claim = build(ResourceClaim, {
+      metadata: { name: `c-${index}`, namespace },
+      spec: { devices: { requests } },
+    });
     return set.admit(requestFor(ResourceClaim, claim as InputOf<ResourceClaim>));
   });
   await nextTurn();

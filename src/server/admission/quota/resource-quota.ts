@@ -26,8 +26,7 @@ export function resourceQuota({ informers, clock, storeQuota }: ResourceQuotaDep
   // They are complete before the server takes requests.
   for (const resource of influencing) informers.of(resource);
   const queue = new ChargeQueue({ quotas, store: storeQuota });
-  const inFlight = new ClaimsInFlight(informers.of(ResourceClaim));
-  const unwrittenClaims = (key: string): readonly ResourceClaim[] => inFlight.of(key);
+  const inFlight = new ClaimsInFlight(informers);
   return {
     name: "ResourceQuota",
     appliesTo: ({ operation, resource }) => (operation === "CREATE" || operation === "UPDATE") && isLimitable(resource),
@@ -39,7 +38,7 @@ export function resourceQuota({ informers, clock, storeQuota }: ResourceQuotaDep
       const evaluator = evaluatorOf(request.resource);
       if (!measured || !evaluator.isCharged(measured)) return undefined;
       if (!found.some((quota) => isLimiting(quota, evaluator))) return undefined;
-      const write = chargedWrite(measured, evaluator, { nowMs: clock.now(), objects: informers, unwrittenClaims });
+      const write = chargedWrite(measured, evaluator, { nowMs: clock.now(), objects: inFlight });
       // A write that takes nothing need not wait for those that do.
       const plan = planCharge(write, found.map(runningQuota));
       if (plan.type === "refuse" && (dryRun || !queue.isBusy(namespace))) throw refusal(request, plan.why);
