@@ -88,6 +88,17 @@ test("a claim that was not written leaves its place to the next one", async () =
   assert.deepEqual(set.usedOf(), { [explicit]: "0" });
 });
 
+test("a claim of which the cache never hears leaves its place after a while", async () => {
+  const set = limited({ [explicit]: "1" });
+  // It is written, and deleted between two lists of the cache.
+  await set.create(aClaim("a", 2, madeForPod));
+  await set.clock.advance(9000);
+  await assert.rejects(set.create(aClaim("b", 2, madeForPod)), /requested: requests.example.com\/gpu=2/);
+  await set.clock.advance(1000);
+  await set.create(aClaim("b", 2, madeForPod));
+  await assert.rejects(set.create(aClaim("c", 2, madeForPod)), /requested: requests.example.com\/gpu=2/);
+});
+
 test("a dry run takes nobody's place", async () => {
   const set = limited({ [explicit]: "1" });
   await set.create(aClaim("a", 2, madeForPod), { dryRun: true });

@@ -26,7 +26,7 @@ export function resourceQuota({ informers, clock, storeQuota }: ResourceQuotaDep
   // They are complete before the server takes requests.
   for (const resource of influencing) informers.of(resource);
   const queue = new ChargeQueue({ quotas, store: storeQuota });
-  const inFlight = new ClaimsInFlight(informers);
+  const inFlight = new ClaimsInFlight({ informers, clock });
   return {
     name: "ResourceQuota",
     appliesTo: ({ operation, resource }) => (operation === "CREATE" || operation === "UPDATE") && isLimitable(resource),
