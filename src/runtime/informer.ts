@@ -12,8 +12,8 @@ export interface Informer<T extends ApiObject = ApiObject> {
   /** All objects, or those of one namespace, in no particular order. */
   list(namespace?: string): T[];
   /**
-   * The objects under a key of an index: `by("controller", uid)`. Every Resource has `owner` and `controller`. The array is
-   * shared: usually it is the same one until an object under the key changes.
+   * The objects under a key of an index, in the order in which they came under it: `by("controller", uid)`. Every Resource
+   * has `owner` and `controller`. The array is shared: usually it is the same one until an object under the key changes.
    */
   by(index: string, key: string): readonly T[];
   /** Adds an index; the name must be new. The same function may be added again, by a controller that starts again. */

@@ -21,6 +21,20 @@ test("fake informers have what was put in, and scoped ones their part of it", ()
   assert.equal(informers.of(Widget).revision, 4);
 });
 
+test("informers return what came under a key in that order, whatever changes under it", () => {
+  const informers = createFakeInformers();
+  const widgets = informers.of(Widget);
+  const put = (name: string, color: string) =>
+    informers.put(Widget, { metadata: { namespace: "default", name }, spec: { color } });
+  const names = () => widgets.by("color", "red").map(({ metadata }) => metadata.name);
+
+  for (const name of ["b", "c", "a", "b"]) put(name, "red");
+  assert.deepEqual(names(), ["b", "c", "a"]);
+  put("b", "blue");
+  put("b", "red");
+  assert.deepEqual(names(), ["c", "a", "b"]);
+});
+
 test("scopes by the same field get their own changes, including objects that move between them", () => {
   const informers = createFakeInformers();
   const metadata = { namespace: "default", name: "a" };

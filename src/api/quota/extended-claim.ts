@@ -5,8 +5,8 @@ import { type Influence, type ObjectLookup, type UsageContext } from "./evaluato
 import { resourceUsage, takesResources } from "./pod-usage.ts";
 
 /**
- * A scheduler makes one claim for the extended resources of a pod, and may have left a few behind. A pod with more of
- * them has them from somebody else, and they are not compared with each other.
+ * The scheduler makes one claim for the extended resources of a pod, and may have left a few behind. If there are more,
+ * somebody else has made them. They are not compared with each other, because that would take too long.
  */
 const mostClaims = 16;
 
@@ -74,6 +74,8 @@ const siblingInfluence: Influence<ResourceClaim> = {
 /** A claim or a pod can change what the other claims of the pod take. */
 export const claimInfluences: readonly Influence[] = [podInfluence, siblingInfluence];
 
-/** With one more than may be, what the others take changes for the last time. */
-const few = (claims: readonly ResourceClaim[]): readonly ResourceClaim[] =>
-  claims.length <= mostClaims + 1 ? claims : [];
+/**
+ * With too many, only a claim for which the pod paid before can change. A cache may have taken a whole batch, with many new
+ * claims, before it tells of the first one, but the claims that were there before come first.
+ */
+const few = (claims: readonly ResourceClaim[]): readonly ResourceClaim[] => claims.slice(0, mostClaims);

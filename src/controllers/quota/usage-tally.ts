@@ -77,8 +77,8 @@ export class UsageTally {
     const moves = known.flatMap((one) => this.#set(uidOf(one), this.#amountsOf(one, evaluator, context)));
     const total: ResourceList = {};
     for (const { name, less } of moves) addTo(total, { [name]: less });
-    // What they take over is not released. What they take less was perhaps never charged, so it is not released either:
-    // it shows when no charges are under way.
+    // What they take over from others stays in use. If they take less, it is not known whether the difference was ever
+    // charged. The quota shows it when no charges are under way.
     for (const [name, less] of Object.entries(total))
       if (isNegativeQuantity(less)) addTo(this.#released, { [name]: less });
     return movedBy(moves);

@@ -118,7 +118,7 @@ export class Buckets<T extends ApiObject> {
     return found.sort(([a], [b]) => compareText(a, b)).map(([, encoded]) => encoded);
   }
 
-  /** The objects under a key of an index. The array must not be changed. */
+  /** The objects under a key of an index, in the order in which they came under it. The array must not be changed. */
   by(name: string, key: string): readonly T[] {
     const found = this.#found(name, key);
     if (!found) return none;

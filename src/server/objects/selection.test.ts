@@ -80,6 +80,20 @@ test("an index follows what changes after it was first used", () => {
   assert.deepEqual(names(), ["new"]);
 });
 
+test("by() returns what came under the key in that order, whatever changes under it", () => {
+  const buckets = filled();
+  const names = () => buckets.by("color", "red").map(({ metadata }) => metadata.name);
+  assert.deepEqual(names(), ["one", "three"]);
+
+  put(buckets, "a/new red", 11);
+  put(buckets, "a/two red", 12);
+  put(buckets, "a/one red", 13);
+  assert.deepEqual(names(), ["one", "three", "new", "two"]);
+  put(buckets, "a/one blue", 14);
+  put(buckets, "a/one red", 15);
+  assert.deepEqual(names(), ["three", "new", "two", "one"]);
+});
+
 test("select() by a field parses objects that are kept as bytes once, however many it sorts", (t) => {
   const buckets = new Buckets(Widget);
   const red = select(Widget, "", { fieldSelector: "spec.color=red" });
