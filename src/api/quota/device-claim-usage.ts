@@ -4,7 +4,7 @@ import { ResourceClaim } from "#api/devices/resource-claim.ts";
 import { compareQuantities, subtractQuantities } from "#api/meta/quantity.ts";
 import { own } from "#lib/data/own.ts";
 import { countName, type Evaluator, type Influence, type ObjectLookup } from "./evaluator.ts";
-import { claimInfluences, takenByPod } from "./extended-claim.ts";
+import { claimInfluences, lapsedPod, takenByPod } from "./extended-claim.ts";
 import { isExtendedRequest } from "./pod-usage.ts";
 
 /** `gpu.deviceclass.resource.k8s.io/devices` limits the devices of one class. */
@@ -26,6 +26,7 @@ export const deviceClaimEvaluator: Evaluator<ResourceClaim> = {
   measures: (name) => name === countName(ResourceClaim) || name.endsWith(classSuffix) || isExtendedRequest(name),
   isCharged: ({ subresource }) => subresource === "",
   influences: [classInfluence, ...claimInfluences],
+  lapsed: lapsedPod,
 
   usage(claim, context) {
     const usage: ResourceList = { [countName(ResourceClaim)]: "1" };

@@ -22,6 +22,8 @@ export interface Evaluator<T extends ApiObject = ApiObject> {
   usage(object: T, context: UsageContext): ResourceList;
   /** The kinds that `usage` looks up. */
   readonly influences?: readonly Influence[];
+  /** Objects that `usage` looks up and that take less by now than before, although they have not changed. */
+  lapsed?(object: T, context: UsageContext): readonly Lapsed[];
   /** Whether the object is in a scope. Objects of kinds without this are in none. */
   isInScope?(object: T, scope: ScopeRequirement): boolean;
   /** What the object lacks although a quota limits these names, in upstream's words. */
@@ -42,6 +44,11 @@ export interface KnownObjects<T extends ApiObject> {
   get(ref: { readonly namespace?: string | undefined; readonly name: string }): T | undefined;
   /** In the order in which they came under the key. */
   by(index: string, key: string): readonly T[];
+}
+
+export interface Lapsed {
+  readonly resource: Pick<Resource, "group" | "plural">;
+  readonly object: ApiObject;
 }
 
 /** A kind whose objects decide what those of another kind take. */

@@ -1,7 +1,7 @@
 import { type ResourceList } from "#api/core/container/resource-list.ts";
 import { Pod } from "#api/core/pod.ts";
 import { extendedPodKeys, extendedPodOf, podUidKey, ResourceClaim } from "#api/devices/resource-claim.ts";
-import { type Influence, type ObjectLookup, type UsageContext } from "./evaluator.ts";
+import { type Influence, type Lapsed, type ObjectLookup, type UsageContext } from "./evaluator.ts";
 import { resourceUsage, takesResources } from "./pod-usage.ts";
 
 /**
@@ -20,6 +20,12 @@ export function takenByPod(claim: ResourceClaim, context: UsageContext): Readonl
     usages.set(pod, usage);
   }
   return usage;
+}
+
+/** The pod that no longer pays for the claim, because it should be gone. */
+export function lapsedPod(claim: ResourceClaim, { objects, nowMs }: UsageContext): readonly Lapsed[] {
+  const pod = podOf(claim, objects);
+  return pod && !takesResources(pod, nowMs) ? [{ resource: Pod, object: pod }] : [];
 }
 
 const nothing: Readonly<ResourceList> = {};

@@ -6,12 +6,14 @@ import { Pod } from "#api/core/pod.ts";
 import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
+import { evaluatorOf } from "#api/quota/evaluators.ts";
 import { type InputOf } from "#api/resource.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { build } from "#testing/build.ts";
 import { createFakeInformers, type FakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { type TallyChange, UsageTallies } from "./usage-tallies.ts";
+import { UsageTally } from "./usage-tally.ts";
 
 const namespace = "shop";
 const hourMs = 3_600_000;
@@ -147,6 +149,72 @@ test("what a deleted pod is counted with is subtracted, however late it is", asy
   await clock.advance(60_000);
   informers.delete(Pod, { namespace, name: "web" });
   assert.deepEqual(counted, { pods: "0", [limit]: "0" });
+});
+
+/** A pod of which nothing tells when its time is over. */
+async function setUpStuckPod() {
+  const set = setUp({ [limit]: "99", pods: "9" });
+  const { metadata } = set.putPod();
+  const deletionTimestamp = new Date(set.clock.now()).toISOString();
+  set.putPod({ metadata: { ...metadata, deletionTimestamp, deletionGracePeriodSeconds: 30 } });
+  const recount = async () => {
+    const { informers, clock, quota } = set;
+    return (await new UsageTallies({ informers, clock, resources: () => allResources }).of(quota, hourMs, neverAborted))
+      .counted;
+  };
+  return { ...set, recount };
+}
+
+test("a pod that should be gone and its claim are counted once when the claim changes", async () => {
+  const { tally, putClaim, clock, recount, informers } = await setUpStuckPod();
+  putClaim("c", 2);
+  const known = await tally();
+  await clock.advance(60_000);
+  assert.deepEqual(known.counted, { [limit]: "2", pods: "1" });
+  putClaim("c", 2, { ...madeForPod, labels: { is: "edited" } });
+  assert.deepEqual(known.counted, { [limit]: "2", pods: "0" });
+  assert.deepEqual(known.counted, await recount());
+  // Nobody was charged for what the claim has taken over.
+  assert.deepEqual(known.takeReleased(), { [limit]: "0", pods: "1" });
+  informers.delete(Pod, { namespace, name: "web" });
+  assert.deepEqual(known.takeReleased(), {});
+  informers.delete(ResourceClaim, { namespace, name: "c" });
+  assert.deepEqual([known.counted, known.takeReleased()], [{ [limit]: "0", pods: "0" }, { [limit]: "2" }]);
+});
+
+test("a pod that should be gone is not counted besides a claim that was charged after that", async () => {
+  const { tally, putClaim, clock, recount } = await setUpStuckPod();
+  const known = await tally();
+  await clock.advance(60_000);
+  putClaim("c", 2);
+  assert.deepEqual(known.counted, { [limit]: "2", pods: "0" });
+  assert.deepEqual(known.counted, await recount());
+  assert.deepEqual(known.takeReleased(), { [limit]: "2", pods: "1" });
+});
+
+test("a pod that should be gone is not counted besides claims that change because another one does", async () => {
+  const { tally, putClaim, clock, recount, informers } = await setUpStuckPod();
+  putClaim("a", 2);
+  putClaim("b", 1);
+  const known = await tally();
+  assert.deepEqual(known.counted, { [limit]: "3", pods: "1" });
+  await clock.advance(60_000);
+  informers.delete(ResourceClaim, { namespace, name: "b" });
+  assert.deepEqual(known.counted, { [limit]: "2", pods: "0" });
+  assert.deepEqual(known.counted, await recount());
+  assert.deepEqual(known.takeReleased(), { [limit]: "1", pods: "1" });
+});
+
+test("a pod whose time ends while everything is counted is not counted besides its claim", async () => {
+  const { putClaim, quota, clock, informers } = await setUpStuckPod();
+  const claim = putClaim("c", 2);
+  const [pods, claims] = [evaluatorOf(Pod), evaluatorOf(ResourceClaim)];
+  const tally = new UsageTally(quota, [pods, claims]);
+  for (const pod of informers.of(Pod).list()) tally.add(pod, pods, { nowMs: clock.now(), objects: informers });
+  await clock.advance(60_000);
+  tally.add(claim, claims, { nowMs: clock.now(), objects: informers });
+  assert.deepEqual(tally.counted, { [limit]: "2", pods: "0" });
+  assert.deepEqual(tally.takeReleased(), {});
 });
 
 for (const noted of [undefined, "c-10"]) {

@@ -140,7 +140,7 @@ export class UsageTallies {
     this.#entries.set(keyOf(entry), entry);
     for (const { entries } of kinds) entries.set(namespace, (entries.get(namespace) ?? new Set()).add(entry));
     const existing = kinds.map((kind) => ({ kind, objects: kind.informer.list(namespace) }));
-    return countAll(entry.tally, existing, this.#context(entry.builtAtMs));
+    return countAll(entry.tally, existing, () => this.#context());
   }
 
   /** Kinds that no quota limits any more are not followed any longer. */
@@ -189,8 +189,8 @@ export class UsageTallies {
     }
   }
 
-  #context(nowMs = this.#deps.clock.now()): UsageContext {
-    return { nowMs, objects: this.#deps.informers };
+  #context(): UsageContext {
+    return { nowMs: this.#deps.clock.now(), objects: this.#deps.informers };
   }
 }
 
@@ -212,11 +212,11 @@ const neededFor = (resource: Resource): Resource[] => [
   ...(evaluatorOf(resource).influences ?? []).map((influence) => influence.resource),
 ];
 
-function* countAll(tally: UsageTally, existing: readonly Existing[], context: UsageContext): Steps<void> {
+function* countAll(tally: UsageTally, existing: readonly Existing[], context: () => UsageContext): Steps<void> {
   let added = 0;
   for (const { kind, objects } of existing) {
     for (const object of objects) {
-      tally.add(object, kind.evaluator, context);
+      tally.add(object, kind.evaluator, context());
       if (++added % objectsPerStep === 0) yield;
     }
   }

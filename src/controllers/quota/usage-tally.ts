@@ -9,6 +9,7 @@ import {
   scopesOf,
   type UsageContext,
 } from "#api/quota/evaluator.ts";
+import { evaluatorOf } from "#api/quota/evaluators.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { own } from "#lib/data/own.ts";
 import { type Change } from "#runtime/informer.ts";
@@ -48,6 +49,7 @@ export class UsageTally {
     const amounts = this.#amountsOf(object, evaluator, context);
     this.#amounts.set(uid, amounts);
     addTo(this.counted, amounts);
+    this.#setLapsed([object], evaluator, context);
   }
 
   /** All objects that existed before have been added. */
@@ -59,6 +61,10 @@ export class UsageTally {
   take(change: Change<ApiObject>, evaluator: Evaluator, context: UsageContext): Moved {
     const last = change.type === "delete" ? change.object : change.previous;
     if (last) this.add(last, evaluator, context);
+    const before = last ?? change.object;
+    const hasLapsed = (evaluator.lapsed?.(before, context) ?? []).length > 0;
+    // Whoever changes an object is charged for what it takes more, but not for what it takes over from a pod.
+    const handover = hasLapsed ? this.takeAgain([before], evaluator, context) : unmoved;
     const moves: Move[] = [];
     if (last && (change.type === "delete" || uidOf(last) !== uidOf(change.object))) {
       moves.push(...this.#set(uidOf(last), undefined));
@@ -68,20 +74,22 @@ export class UsageTally {
       moves.push(...this.#set(uidOf(change.object), this.#amountsOf(change.object, evaluator, context)));
     }
     for (const { name, less, isMore } of moves) if (!isMore) addTo(this.#released, { [name]: less });
-    return movedBy(moves);
+    const { raised, isReleased } = movedBy(moves);
+    return { raised: [...handover.raised, ...raised], isReleased: handover.isReleased || isReleased };
   }
 
   /** Counts objects anew that take something else because of a change of another one. */
   takeAgain(objects: readonly ApiObject[], evaluator: Evaluator, context: UsageContext): Moved {
-    const known = objects.filter((object) => this.#amounts.has(uidOf(object)));
-    const moves = known.flatMap((one) => this.#set(uidOf(one), this.#amountsOf(one, evaluator, context)));
+    const lapsed = this.#setLapsed(objects, evaluator, context);
+    for (const { name, less } of lapsed) addTo(this.#released, { [name]: less });
+    const moves = objects.flatMap((one) => this.#setKnown(one, evaluator, context));
     const total: ResourceList = {};
     for (const { name, less } of moves) addTo(total, { [name]: less });
     // What they take over from others stays in use. If they take less, it is not known whether the difference was ever
     // charged. The quota shows it when no charges are under way.
     for (const [name, less] of Object.entries(total))
       if (isNegativeQuantity(less)) addTo(this.#released, { [name]: less });
-    return movedBy(moves);
+    return movedBy([...lapsed, ...moves]);
   }
 
   /** What was released since the last call, less what was taken over. To be put back if it could not be written. */
@@ -92,6 +100,20 @@ export class UsageTally {
   }
   putBack(released: ResourceList): void {
     addTo(this.#released, released);
+  }
+
+  /**
+   * Counts anew what takes less by now of what these objects look up. A claim is measured as if its pod, which should be
+   * gone, had not paid, so the pod must not count any longer.
+   */
+  #setLapsed(objects: readonly ApiObject[], evaluator: Evaluator, context: UsageContext): Move[] {
+    const lapsed = objects.flatMap((one) => evaluator.lapsed?.(one, context) ?? []);
+    return lapsed.flatMap(({ resource, object }) => this.#setKnown(object, evaluatorOf(resource), context));
+  }
+
+  #setKnown(object: ApiObject, evaluator: Evaluator, context: UsageContext): Move[] {
+    const uid = uidOf(object);
+    return this.#amounts.has(uid) ? this.#set(uid, this.#amountsOf(object, evaluator, context)) : [];
   }
 
   #set(uid: string, amounts: ResourceList | undefined): Move[] {
@@ -125,6 +147,8 @@ interface Move {
   readonly less: string;
   readonly isMore: boolean;
 }
+
+const unmoved: Moved = { raised: [], isReleased: false };
 
 const movedBy = (moves: readonly Move[]): Moved => ({
   raised: moves.filter(({ isMore }) => isMore).map(({ name }) => name),
