@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
 import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
@@ -202,6 +203,32 @@ test("a claim that a scheduler left behind is removed before its pod gets device
     [pod.status.extendedResourceClaimStatus?.resourceClaimName],
   );
   assert.notEqual(claims[0]?.metadata.uid, left.metadata.uid);
+});
+
+test("a claim of another namespace that names a pod neither stops it nor is deleted with the scheduler's rights", async () => {
+  await using cluster = await startWithGpus();
+  const { client } = cluster;
+  const { spec } = asksFor("p", "1");
+  const gated = { ...spec, schedulingGates: [{ name: "wait" }] };
+  const { uid } = (await client.create(Pod, { metadata: { name: "p", namespace }, spec: gated })).metadata;
+  await client.create(Namespace, { metadata: { name: "evil" } });
+  const foreign = await client.create(ResourceClaim, {
+    metadata: {
+      name: "p-extended-resources-evil",
+      namespace: "evil",
+      annotations: { "resource.kubernetes.io/extended-resource-claim": "true" },
+      finalizers: ["example.com/stay"],
+      ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "p", uid, controller: true }],
+    },
+    spec: { devices },
+  });
+  await cluster.settle();
+
+  await client.patch(Pod, { namespace, name: "p" }, { type: "merge", body: { spec: { schedulingGates: [] } } });
+  await cluster.settle();
+
+  assert.equal((await client.get(Pod, { namespace, name: "p" })).status.phase, "Running");
+  assert.equal((await client.get(ResourceClaim, foreign.metadata)).metadata.uid, foreign.metadata.uid);
 });
 
 test("a pod that gets its devices from a device plugin names no claim, even if an earlier attempt noted one", async () => {

@@ -1,6 +1,6 @@
 import { isDeviceResource } from "#api/core/container/resource-list.ts";
 import { Pod } from "#api/core/pod.ts";
-import { extendedClaimAnnotation, ResourceClaim } from "#api/devices/resource-claim.ts";
+import { extendedClaimAnnotation, podUidKey, ResourceClaim } from "#api/devices/resource-claim.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { requestOf } from "../../resources.ts";
@@ -31,10 +31,7 @@ export function extendedWantsOf(informers: Informers, classFor: ClassFor, pod: P
 }
 
 const extendedClaimOf = (informers: Informers, { metadata }: Pod): ResourceClaim | undefined =>
-  informers
-    .of(ResourceClaim)
-    .by("controller", metadata.uid)
-    .find((claim) => claim.metadata.annotations?.[extendedClaimAnnotation] === "true");
+  informers.of(ResourceClaim).by("extendedPod", podUidKey(metadata))[0];
 
 /** The resources that a node cannot provide without a claim, sorted; undefined if it lacks one that no claim provides. */
 export function missingFrom(
