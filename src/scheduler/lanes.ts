@@ -11,7 +11,7 @@ import { type FailedAttempt, type ObjectChange, type Profile, type SchedulerPlug
 import { groupOf } from "./gated.ts";
 import { EndedVictims } from "./preemption/ended-victims.ts";
 import { type Nominations } from "./preemption/nominations.ts";
-import { type Outcome, Preemptor } from "./preemption/preemptor.ts";
+import { type Outcome, Preemptor, type PreemptorDeps } from "./preemption/preemptor.ts";
 import { type Snapshot } from "./snapshot.ts";
 
 export interface LaneDeps {
@@ -41,14 +41,14 @@ export interface Lane {
 export type Lanes = ReadonlyMap<string, Lane>;
 
 export function createLanes(profiles: readonly Profile[], deps: LaneDeps): Lanes {
-  const shared = { ...deps, ended: new EndedVictims() };
+  const budgets = deps.informers.of(PodDisruptionBudget);
+  const shared = { ...deps, budgets, ended: new EndedVictims((namespace) => budgets.list(namespace), deps.clock) };
   return new Map(profiles.map((profile) => [profile.schedulerName, createLane(profile, shared)]));
 }
 
-function createLane(profile: Profile, deps: LaneDeps & { readonly ended: EndedVictims }): Lane {
+function createLane(profile: Profile, deps: LaneDeps & Pick<PreemptorDeps, "budgets" | "ended">): Lane {
   const { schedulerName, plugins } = profile;
   const events = deps.eventsOf(schedulerName);
-  const budgets = deps.informers.of(PodDisruptionBudget);
   const preparers = plugins.filter(({ prepare }) => prepare);
   const observers = plugins.filter(({ observe }) => observe);
   return {
@@ -56,7 +56,7 @@ function createLane(profile: Profile, deps: LaneDeps & { readonly ended: EndedVi
     plugins,
     events,
     decider: new Decider(profile, deps.snapshot, deps.random, deps.nominations),
-    preemptor: new Preemptor({ ...deps, budgets, events, plugins, schedulerName }),
+    preemptor: new Preemptor({ ...deps, events, plugins, schedulerName }),
     observe(change) {
       for (const plugin of observers) {
         try {

@@ -29,17 +29,25 @@ const budgetOf = (resourceVersion: string): PodDisruptionBudget => {
 
 /** The budget, and what has happened to pods, in the order of the calls. */
 function setUp() {
-  const ended = new EndedVictims();
+  let nowMs = 0;
   let budget = budgetOf("1");
-  const budgetsOf = () => [budget];
+  const ended = new EndedVictims(() => [budget], { now: () => nowMs });
   return {
     ended,
-    choose: (nowMs = 0) => ended.choose([first], budgetsOf, nowMs),
+    setTime: (ms: number) => (nowMs = ms),
+    /** For the sake of some pod. */
+    choose: (victim = first) => {
+      const choice = { victims: [victim] };
+      ended.choose(choice);
+      return {
+        written: () => ended.written(choice, victim),
+        spare: () => ended.spare(choice, victim),
+      };
+    },
     count: (version: string) => (budget = budgetOf(version)),
-    end: (pod = first.pod) =>
-      ended.onPod({ type: "put", object: ending(pod), previous: pod } as Change<Pod>, budgetsOf),
-    isBreaking: (victim = second, nowMs = 0) =>
-      splitByBudget([victim], new Budgets(budgetsOf, ended.recent(nowMs))).breaking.length === 1,
+    end: (pod = first.pod) => ended.onPod({ type: "put", object: ending(pod), previous: pod } as Change<Pod>),
+    isBreaking: (victim = second) =>
+      splitByBudget([victim], new Budgets(() => [budget], ended.recent())).breaking.length === 1,
   };
 }
 
@@ -86,37 +94,75 @@ test("another pod of the name of one that has ended is not taken for it", () => 
 });
 
 test("a pod that ended long ago does not count, whatever became of the budget", () => {
-  const { ended, choose, end, isBreaking } = setUp();
-  choose();
+  const { setTime, choose, end, isBreaking } = setUp();
+  const { written } = choose();
   end();
-  ended.written([first], 5000);
-  assert.equal(isBreaking(second, 15_000), true);
+  setTime(5000);
+  written();
+  setTime(15_000);
+  assert.equal(isBreaking(), true);
 
-  assert.equal(isBreaking(second, 15_001), false);
+  setTime(15_001);
+  assert.equal(isBreaking(), false);
 });
 
 test("a pod counts until its end is written, however long that takes", () => {
-  const { ended, choose, isBreaking } = setUp();
-  choose();
-  choose(1000);
-  ended.written([first], 2000);
-  assert.equal(isBreaking(second, 60_000), true, "it is about to end for the sake of another one");
-  ended.written([first], 60_000);
-  assert.equal(isBreaking(second, 70_000), true);
+  const { setTime, choose, isBreaking } = setUp();
+  const [one, another] = [choose(), choose()];
+  one.written();
+  setTime(60_000);
+  assert.equal(isBreaking(), true, "it is about to end for the sake of another one");
+  another.written();
+  setTime(70_000);
+  assert.equal(isBreaking(), true);
 
-  assert.equal(isBreaking(second, 70_001), false);
+  setTime(70_001);
+  assert.equal(isBreaking(), false);
+});
+
+test("a pod that is seen to end late counts from then on", () => {
+  const { setTime, choose, end, isBreaking } = setUp();
+  choose().written();
+  setTime(9000);
+  end();
+  setTime(19_000);
+  assert.equal(isBreaking(), true);
+
+  setTime(19_001);
+  assert.equal(isBreaking(), false);
 });
 
 test("a pod that goes on counts no more, unless it also ends for another one", () => {
-  const { ended, choose, isBreaking } = setUp();
-  choose();
-  choose();
-  ended.spare(first);
-  ended.written([first], 0);
+  const { choose, isBreaking } = setUp();
+  const [one, another] = [choose(), choose()];
+  one.spare();
+  one.written();
   assert.equal(isBreaking(), true);
-  ended.spare(first);
-  ended.written([first], 0);
+  another.spare();
 
+  assert.equal(isBreaking(), false);
+});
+
+test("a pod that one was not allowed to end is about to end for the one that chose it since", () => {
+  const { setTime, choose, isBreaking } = setUp();
+  const one = choose();
+  one.spare();
+  choose();
+  one.written();
+  setTime(60_000);
+
+  assert.equal(isBreaking(first), false, "its end is about to be written");
+  assert.equal(isBreaking(second), true);
+});
+
+test("a pod that may have ended for one counts, although another was not allowed to end it", () => {
+  const { setTime, choose, isBreaking } = setUp();
+  choose().written();
+  setTime(10_000);
+  choose().spare();
+  assert.equal(isBreaking(), true);
+
+  setTime(10_001);
   assert.equal(isBreaking(), false);
 });
 
@@ -131,9 +177,8 @@ test("a pod that ends anyway breaks no budget", () => {
 });
 
 test("a pod of which nobody knows whether it ends counts once", () => {
-  const { ended, choose, isBreaking, count } = setUp();
-  choose();
-  ended.written([first], 0);
+  const { choose, isBreaking, count } = setUp();
+  choose().written();
   assert.equal(isBreaking(first), false);
   count("exhausted");
 

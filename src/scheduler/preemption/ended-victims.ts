@@ -1,5 +1,6 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { type Clock } from "#lib/async/clock.ts";
 import { type Change } from "#runtime/informer.ts";
 import { keyOf } from "../pod-key.ts";
 import { type Snapshot } from "../snapshot.ts";
@@ -7,12 +8,17 @@ import { type Nominated } from "./nominations.ts";
 
 interface Ended {
   readonly pod: Pod;
-  /** For how many pods its end has been decided, but not written yet. */
-  unwritten: number;
-  /** When it was last decided or written. */
-  atMs: number;
+  /** Those that chose it and have not written its end yet. */
+  readonly unwritten: Set<Choice>;
+  /** When its end was last written, or first seen; undefined until then. */
+  atMs: number | undefined;
   /** The version of each budget when the pod was first known to end; undefined until then. */
   versions: ReadonlyMap<string, string> | undefined;
+}
+
+/** Pods that have to end for the sake of one other. */
+export interface Choice {
+  readonly victims: readonly Nominated[];
 }
 
 /** The budgets of a namespace. */
@@ -27,49 +33,54 @@ const maxEnded = 10_000;
  * pod must not end because of that. All profiles share them.
  */
 export class EndedVictims {
+  readonly #budgetsOf: BudgetsOf;
+  readonly #clock: Pick<Clock, "now">;
   readonly #ended = new Map<string, Ended>();
   #hasTakenOver = false;
 
-  /** It is decided that they end. Until `written` they count, however long that takes. */
-  choose(victims: readonly Nominated[], budgetsOf: BudgetsOf, nowMs: number): void {
-    for (const { key, pod } of victims) this.#add(key, pod, { budgetsOf, nowMs }).unwritten++;
+  constructor(budgetsOf: BudgetsOf, clock: Pick<Clock, "now">) {
+    this.#budgetsOf = budgetsOf;
+    this.#clock = clock;
   }
 
-  /** The server was asked to end them, or nobody will ask. */
-  written(victims: readonly Nominated[], nowMs: number): void {
-    for (const { key } of victims) {
-      const ended = this.#ended.get(key);
-      if (!ended) continue;
-      ended.unwritten--;
-      ended.atMs = nowMs;
-    }
+  /** It is decided that they end. Until `written` or `spare` they count, however long that takes. */
+  choose(choice: Choice): void {
+    for (const { key, pod } of choice.victims) this.#add(key, pod)?.unwritten.add(choice);
   }
 
-  /** It goes on, unless it also ends for the sake of another one. */
-  spare({ key }: Nominated): void {
+  /** The server was asked to end it. */
+  written(choice: Choice, { key }: Nominated): void {
     const ended = this.#ended.get(key);
-    if (ended && ended.unwritten <= 1 && !ended.versions) this.#ended.delete(key);
+    if (ended?.unwritten.delete(choice)) ended.atMs = this.#clock.now();
+  }
+
+  /** It does not end for the sake of this one. It goes on, unless it ends for another one or did so before. */
+  spare(choice: Choice, { key }: Nominated): void {
+    const ended = this.#ended.get(key);
+    if (!ended?.unwritten.delete(choice)) return;
+    if (ended.unwritten.size === 0 && ended.atMs === undefined) this.#ended.delete(key);
   }
 
   /** Those that another scheduler ended, which led before this one, may not be counted by budgets yet either. */
-  takeOver({ nodes }: Snapshot, budgetsOf: BudgetsOf, nowMs: number): void {
+  takeOver({ nodes }: Snapshot): void {
     if (this.#hasTakenOver) return;
     this.#hasTakenOver = true;
     for (const { pods } of nodes) {
-      for (const [key, pod] of pods) if (endsByPreemption(pod)) this.#add(key, pod, { budgetsOf, nowMs });
+      for (const [key, pod] of pods) if (endsByPreemption(pod)) this.#add(key, pod);
     }
   }
 
   /** A change of a budget before the first sign that the pod ends cannot have been about that. */
-  onPod({ type, object: pod }: Change<Pod>, budgetsOf: BudgetsOf): void {
+  onPod({ type, object: pod }: Change<Pod>): void {
     const ended = this.#ended.get(keyOf(pod));
-    if (ended && (type === "delete" || isEnding(pod))) ended.versions ??= versionsOf(pod, budgetsOf);
+    if (ended && (type === "delete" || isEnding(pod))) this.#onEnding(ended, pod);
   }
 
   /** Those that the budgets may not count yet. */
-  recent(nowMs: number): Uncounted {
-    for (const [key, { unwritten, atMs }] of this.#ended) {
-      if (unwritten <= 0 && nowMs - atMs > countedAfterMs) this.#ended.delete(key);
+  recent(): Uncounted {
+    const nowMs = this.#clock.now();
+    for (const [key, { unwritten, atMs = nowMs }] of this.#ended) {
+      if (unwritten.size === 0 && nowMs - atMs > countedAfterMs) this.#ended.delete(key);
     }
     return {
       of: ({ metadata: { uid, resourceVersion } }, isProtected) =>
@@ -80,18 +91,25 @@ export class EndedVictims {
         if (isEnding(pod)) return "ends";
         const ended = this.#ended.get(keyOf(pod));
         if (!ended) return "stays";
-        return ended.unwritten > 0 ? "ends" : "mayEnd";
+        return ended.unwritten.size > 0 ? "ends" : "mayEnd";
       },
     };
   }
 
-  #add(key: string, pod: Pod, { budgetsOf, nowMs }: { readonly budgetsOf: BudgetsOf; readonly nowMs: number }): Ended {
+  /** Returns undefined if there is no room for it. */
+  #add(key: string, pod: Pod): Ended | undefined {
     const known = this.#ended.get(key);
-    const versions = isEnding(pod) ? versionsOf(pod, budgetsOf) : undefined;
-    const ended = known ?? { pod, unwritten: 0, atMs: nowMs, versions };
-    if (!known && this.#ended.size < maxEnded) this.#ended.set(key, ended);
-    ended.atMs = nowMs;
+    if (known || this.#ended.size >= maxEnded) return known;
+    const ended: Ended = { pod, unwritten: new Set(), atMs: undefined, versions: undefined };
+    this.#ended.set(key, ended);
+    if (isEnding(pod)) this.#onEnding(ended, pod);
     return ended;
+  }
+
+  #onEnding(ended: Ended, pod: Pod): void {
+    if (ended.versions) return;
+    ended.versions = versionsOf(pod, this.#budgetsOf);
+    ended.atMs = this.#clock.now();
   }
 }
 

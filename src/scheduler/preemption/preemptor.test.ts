@@ -46,17 +46,19 @@ function setUp(client: object = {}) {
   const profile = testProfile();
   const nominations = new Nominations();
   const decider = new Decider(profile, snapshot, () => 0, nominations);
+  const budgets = informers.of(PodDisruptionBudget);
+  const clock = createVirtualClock();
   const preemptor = new Preemptor({
     client: client as Client,
     events: { event: () => undefined } as never,
-    clock: createVirtualClock(),
+    clock,
     schedulerName: profile.schedulerName,
     plugins: profile.plugins,
     snapshot,
     nominations,
-    budgets: informers.of(PodDisruptionBudget),
+    budgets,
     random: () => 0,
-    ended: new EndedVictims(),
+    ended: new EndedVictims((namespace) => budgets.list(namespace), clock),
   });
   return async (pod: Pod) => {
     const decision = decider.decide(pod);

@@ -6,7 +6,7 @@ import { type Rejections } from "../explain.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 import { type Snapshot } from "../snapshot.ts";
 import { Budgets } from "./budgets.ts";
-import { type BudgetsOf, type EndedVictims } from "./ended-victims.ts";
+import { type BudgetsOf, type Choice, type EndedVictims } from "./ended-victims.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
 import {
   type CandidateLimits,
@@ -49,10 +49,9 @@ export interface Search {
   readonly screen?: ((candidates: readonly Candidate[]) => Promise<readonly Candidate[]>) | undefined;
 }
 
-interface Plan {
+/** Its victims have to be gone before others may end for the pod's sake. */
+interface Plan extends Choice {
   readonly node: string;
-  /** They have to be gone before others may end for the pod's sake. */
-  readonly victims: readonly Nominated[];
   isStarted: boolean;
 }
 
@@ -70,7 +69,7 @@ export class Preemptor {
 
   /** Tells it about every change of a pod. */
   observe(change: Change<Pod>): void {
-    this.#deps.ended.onPod(change, this.#budgetsOf);
+    this.#deps.ended.onPod(change);
   }
 
   /**
@@ -82,10 +81,10 @@ export class Preemptor {
     rejections: Rejections,
     { limits, isThere, again, screen }: Search,
   ): Promise<Outcome | undefined> {
-    const { nominations, snapshot, ended, clock } = this.#deps;
+    const { nominations, snapshot, ended } = this.#deps;
     if (this.#isWaiting(preemptor.key)) return refused(stillWaiting, undefined);
-    ended.takeOver(snapshot, this.#budgetsOf, clock.now());
-    const budgets = new Budgets(this.#budgetsOf, ended.recent(clock.now()));
+    ended.takeOver(snapshot);
+    const budgets = new Budgets(this.#budgetsOf, ended.recent());
     const found = await this.#plan({ ...this.#deps, budgets, limits }, preemptor, rejections, screen);
     if (!isThere()) return undefined;
     if (found.node === undefined) {
@@ -96,9 +95,9 @@ export class Preemptor {
     const lesser = nominations.lesser(node, priorityOf(preemptor.pod));
     for (const { key } of lesser) nominations.delete(key);
     nominations.set(preemptor.key, preemptor.pod, node);
-    // Their end is written later, but the next pod must already know of it.
-    ended.choose(victims, this.#budgetsOf, clock.now());
     const plan = { node, victims, isStarted: false };
+    // Their end is written later, but the next pod must already know of it.
+    ended.choose(plan);
     this.#plans.set(preemptor.key, plan);
     const run = (signal: AbortSignal) =>
       this.#run(preemptor, plan, { lesser: lesser.map(({ pod }) => pod), again, signal });
@@ -126,7 +125,7 @@ export class Preemptor {
   /** If it has not been started, it never will. */
   #drop(key: string): void {
     const plan = this.#plans.get(key);
-    if (plan && !plan.isStarted) this.#deps.ended.written(plan.victims, this.#deps.clock.now());
+    if (plan && !plan.isStarted) for (const victim of plan.victims) this.#deps.ended.written(plan, victim);
     this.#plans.delete(key);
   }
 
@@ -142,7 +141,7 @@ export class Preemptor {
     plan: Plan,
     { lesser, again, signal }: { readonly lesser: readonly Pod[]; again(): void; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { ended, clock } = this.#deps;
+    const { ended } = this.#deps;
     const { node, victims } = plan;
     const isCurrent = (): boolean => this.#plans.get(key) === plan;
     // The pod is gone or has got a node meanwhile, so nobody has to end for it.
@@ -150,7 +149,7 @@ export class Preemptor {
     plan.isStarted = true;
     try {
       await Promise.all([
-        preempt(this.#deps, { preemptor, node, victims, signal, spared: (victim) => ended.spare(victim) }),
+        preempt(this.#deps, { preemptor, node, victims, signal, spared: (victim) => ended.spare(plan, victim) }),
         clearNominations(this.#deps, lesser, signal),
       ]);
     } catch (error) {
@@ -159,7 +158,7 @@ export class Preemptor {
       again();
       throw error;
     } finally {
-      ended.written(victims, clock.now());
+      for (const victim of victims) ended.written(plan, victim);
     }
   }
 }
