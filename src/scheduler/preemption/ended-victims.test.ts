@@ -176,6 +176,14 @@ test("a pod that ends anyway breaks no budget", () => {
   assert.equal(isBreaking(second), true, "it goes on");
 });
 
+test("a pod that a user ended before it was chosen is not counted again", () => {
+  const { choose, isBreaking } = setUp();
+
+  choose({ ...first, pod: ending(first.pod) });
+
+  assert.equal(isBreaking(), false);
+});
+
 test("a pod of which nobody knows whether it ends counts once", () => {
   const { choose, isBreaking, count } = setUp();
   choose().written();

@@ -43,9 +43,12 @@ export class EndedVictims {
     this.#clock = clock;
   }
 
-  /** It is decided that they end. Until `written` or `spare` they count, however long that takes. */
+  /**
+   * It is decided that they end. Until `written` or `spare` they count, however long that takes. Those that end already are left
+   * out: nobody ends them again, and budgets may have counted them long ago.
+   */
   choose(choice: Choice): void {
-    for (const { key, pod } of choice.victims) this.#add(key, pod)?.unwritten.add(choice);
+    for (const { key, pod } of choice.victims) if (!isEnding(pod)) this.#add(key, pod)?.unwritten.add(choice);
   }
 
   /** The server was asked to end it. */
