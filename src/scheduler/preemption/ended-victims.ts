@@ -64,6 +64,11 @@ export class EndedVictims {
     if (ended.unwritten.size === 0 && ended.atMs === undefined) this.#ended.delete(key);
   }
 
+  /** Nobody was asked to end them. */
+  drop(choice: Choice): void {
+    for (const victim of choice.victims) this.spare(choice, victim);
+  }
+
   /** Those that another scheduler ended, which led before this one, may not be counted by budgets yet either. */
   takeOver({ nodes }: Snapshot): void {
     if (this.#hasTakenOver) return;

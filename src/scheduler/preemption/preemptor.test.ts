@@ -16,10 +16,16 @@ import { Preemptor } from "./preemptor.ts";
 const podOf = (
   name: string,
   priority: number,
-  parts: { nodeName?: string; labels?: Record<string, string> } = {},
+  parts: { nodeName?: string; labels?: Record<string, string>; affinity?: ReturnType<typeof notOn> } = {},
 ): Pod => {
   const pod = makePod(name, { priority, containers: [asking({ cpu: "2" })], ...parts });
   return { ...pod, metadata: { ...pod.metadata, uid: name } };
+};
+
+const notOn = (node: string) => {
+  const matchExpressions = [{ key: "name", operator: "NotIn" as const, values: [node] }];
+  const terms = { nodeSelectorTerms: [{ matchExpressions }] };
+  return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } };
 };
 
 /** Two nodes with a pod that a budget protects, which allows one of them to end, and one with a more important pod. */
@@ -36,7 +42,7 @@ function setUp(client: object = {}) {
   );
   const allocatable = { cpu: "2", memory: "8Gi", pods: "10" };
   const snapshot = snapshotOf(
-    ["a", "b", "c"].map((name) => makeNode(name, { status: { allocatable } })),
+    ["a", "b", "c"].map((name) => makeNode(name, { status: { allocatable }, labels: { name } })),
     [
       podOf("first", 0, { nodeName: "a", labels }),
       podOf("second", 0, { nodeName: "b", labels }),
@@ -116,4 +122,15 @@ test("nobody ends for the sake of a pod that has gone before that was written", 
   forget();
 
   await end();
+});
+
+test("victims that nobody ended, because their pod had gone, count against their budget no more", async () => {
+  const makeRoomFor = setUp();
+  const { victims, forget } = await makeRoomFor(podOf("one", 10));
+  assert.deepEqual(victims, ["first"]);
+
+  forget();
+
+  const two = podOf("two", 10, { affinity: notOn("a") });
+  assert.deepEqual((await makeRoomFor(two)).victims, ["second"]);
 });

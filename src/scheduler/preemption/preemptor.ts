@@ -122,10 +122,10 @@ export class Preemptor {
     this.#deps.nominations.delete(key);
   }
 
-  /** If it has not been started, it never will. */
+  /** If it has not been started, it never will: nobody ends for its sake. */
   #drop(key: string): void {
     const plan = this.#plans.get(key);
-    if (plan && !plan.isStarted) for (const victim of plan.victims) this.#deps.ended.written(plan, victim);
+    if (plan && !plan.isStarted) this.#deps.ended.drop(plan);
     this.#plans.delete(key);
   }
 
