@@ -108,8 +108,3 @@ export class PodWriter<T extends Stored> {
     if (!this.#signal.aborted) this.#deps.events.event(this.#about, type, reason, message);
   }
 }
-
-/** Waits for all of them, then throws the first error. */
-export async function allOrFirstError(tasks: readonly Promise<unknown>[]): Promise<void> {
-  for (const result of await Promise.allSettled(tasks)) if (result.status === "rejected") throw result.reason;
-}

@@ -5,7 +5,7 @@ import { nextAvailableAt } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { claim } from "#controllers/shared/claim.ts";
 import { adopters } from "#controllers/shared/dependents.ts";
-import { allOrFirstError, type PodTexts, PodWriter } from "#controllers/shared/owned-pods.ts";
+import { type PodTexts, PodWriter } from "#controllers/shared/owned-pods.ts";
 import {
   hashLabel,
   type Revisions,
@@ -15,6 +15,7 @@ import {
 } from "#controllers/shared/revisions.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { slowStart } from "#lib/async/slow-start.ts";
+import { allOrFirstError } from "#lib/async/tasks.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { createClaims, keepClaimOwners } from "./claims.ts";
 import {

@@ -28,6 +28,11 @@ export async function runTogether(signal: AbortSignal, tasks: readonly Task[]): 
   if (failures.length > 0) throw failures[0];
 }
 
+/** Waits for all of them, then throws the first error. */
+export async function allOrFirstError(tasks: readonly Promise<unknown>[]): Promise<void> {
+  for (const result of await Promise.allSettled(tasks)) if (result.status === "rejected") throw result.reason;
+}
+
 /** Whether the error only says that the signal fired. */
 export function isAbort(error: unknown, signal: AbortSignal): boolean {
   if (!signal.aborted) return false;

@@ -3,6 +3,7 @@ import { isConflict, isNotFound, isRefusal } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
 import { type Clock, timestamp } from "#lib/async/clock.ts";
+import { allOrFirstError } from "#lib/async/tasks.ts";
 import { type Nominated } from "./nominations.ts";
 
 export interface PreemptDeps {
@@ -17,32 +18,41 @@ export interface Preempting {
   readonly node: string;
   readonly victims: readonly Nominated[];
   readonly signal: AbortSignal;
-  /** Called for each victim that goes on: the server refused to end it. */
+  /** Called when the server has been asked to end a victim: it ends, or nobody knows. */
+  written(victim: Nominated): void;
+  /** Called instead for a victim that goes on: the server refused to end it. */
   spared(victim: Nominated): void;
 }
 
-/** Ends the victims: each first says in its status why, so that its controller need not count it as a failure. */
-export async function preempt(
+/**
+ * Ends the victims: each first says in its status why, so that its controller need not count it as a failure. Waits for all of
+ * them, even if one cannot be ended.
+ */
+export async function preempt(deps: PreemptDeps, preempting: Preempting): Promise<void> {
+  const victims = preempting.victims.filter(({ pod }) => !pod.metadata.deletionTimestamp);
+  await allOrFirstError(victims.map((victim) => preemptOne(deps, victim, preempting)));
+}
+
+async function preemptOne(
   deps: PreemptDeps,
-  { preemptor, node, victims, signal, spared }: Preempting,
+  victim: Nominated,
+  { preemptor, node, signal, written, spared }: Preempting,
 ): Promise<void> {
-  const message = `Preempted by pod ${preemptor.metadata.uid} on node ${node}`;
-  await Promise.all(
-    victims.map(async (victim) => {
-      const { pod } = victim;
-      if (pod.metadata.deletionTimestamp) return;
-      try {
-        await endVictim(deps, pod, signal);
-      } catch (error) {
-        // It is gone, which is as good.
-        if (isNotFound(error)) return;
-        // Without an answer it may have been ended all the same.
-        if (isRefusal(error)) spared(victim);
-        throw error;
-      }
-      deps.events.event(pod, "Normal", "Preempted", message);
-    }),
-  );
+  const { pod } = victim;
+  let goesOn = false;
+  try {
+    await endVictim(deps, pod, signal);
+    deps.events.event(pod, "Normal", "Preempted", `Preempted by pod ${preemptor.metadata.uid} on node ${node}`);
+  } catch (error) {
+    // It is gone, which is as good.
+    if (isNotFound(error)) return;
+    // Without an answer it may have been ended all the same.
+    goesOn = isRefusal(error);
+    throw error;
+  } finally {
+    if (goesOn) spared(victim);
+    else written(victim);
+  }
 }
 
 async function endVictim({ client, clock, schedulerName }: PreemptDeps, pod: Pod, signal: AbortSignal): Promise<void> {
@@ -66,7 +76,7 @@ export async function clearNominations(
   pods: readonly Pod[],
   signal: AbortSignal,
 ): Promise<void> {
-  await Promise.all(
+  await allOrFirstError(
     pods.map(async (pod) => {
       const body = { metadata: { uid: pod.metadata.uid }, status: { nominatedNodeName: null } };
       try {

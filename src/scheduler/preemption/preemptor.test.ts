@@ -134,3 +134,22 @@ test("victims that nobody ended, because their pod had gone, count against their
   const two = podOf("two", 10, { affinity: notOn("a") });
   assert.deepEqual((await makeRoomFor(two)).victims, ["second"]);
 });
+
+test("a pod waits for its victims, although another pod could not be told to look elsewhere", async () => {
+  const lost = serviceUnavailable("the answer was lost");
+  const client = {
+    patch: async (_: unknown, __: unknown, { body }: { body: { status: { nominatedNodeName?: null } } }) => {
+      if (body.status.nominatedNodeName === null) throw lost;
+    },
+    delete: async () => undefined,
+  };
+  const makeRoomFor = setUp(client);
+  await makeRoomFor(podOf("lesser", 10));
+  const { victims, end, isTriedAgain } = await makeRoomFor(podOf("one", 20));
+  assert.deepEqual(victims, ["first"]);
+
+  await assert.rejects(end, lost);
+
+  assert.equal(isTriedAgain(), false);
+  assert.deepEqual((await makeRoomFor(podOf("one", 20))).victims, [], "they are about to end");
+});

@@ -1,5 +1,6 @@
 import { type Pod } from "#api/core/pod.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { allOrFirstError } from "#lib/async/tasks.ts";
 import { inSlices } from "#lib/async/turns.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Rejections } from "../explain.ts";
@@ -53,6 +54,13 @@ export interface Search {
 interface Plan extends Choice {
   readonly node: string;
   isStarted: boolean;
+}
+
+interface Run {
+  /** Pods that have to look for another node now. */
+  readonly lesser: readonly Pod[];
+  readonly signal: AbortSignal;
+  again(): void;
 }
 
 /** Makes room for pods that fit nowhere, by ending less important ones. */
@@ -136,30 +144,35 @@ export class Preemptor {
     return false;
   }
 
-  async #run(
-    { key, pod: preemptor }: Nominated,
-    plan: Plan,
-    { lesser, again, signal }: { readonly lesser: readonly Pod[]; again(): void; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const { ended } = this.#deps;
-    const { node, victims } = plan;
-    const isCurrent = (): boolean => this.#plans.get(key) === plan;
+  async #run(preemptor: Nominated, plan: Plan, { lesser, again, signal }: Run): Promise<void> {
+    const clearing = () => clearNominations(this.#deps, lesser, signal);
     // The pod is gone or has got a node meanwhile, so nobody has to end for it.
-    if (!isCurrent()) return await clearNominations(this.#deps, lesser, signal);
+    if (!this.#isCurrent(preemptor, plan)) return await clearing();
     plan.isStarted = true;
+    await allOrFirstError([this.#end(preemptor, plan, { again, signal }), clearing()]);
+  }
+
+  async #end(preemptor: Nominated, plan: Plan, { again, signal }: Pick<Run, "again" | "signal">): Promise<void> {
+    const { ended } = this.#deps;
     try {
-      await Promise.all([
-        preempt(this.#deps, { preemptor, node, victims, signal, spared: (victim) => ended.spare(plan, victim) }),
-        clearNominations(this.#deps, lesser, signal),
-      ]);
+      await preempt(this.#deps, {
+        preemptor: preemptor.pod,
+        node: plan.node,
+        victims: plan.victims,
+        signal,
+        written: (victim) => ended.written(plan, victim),
+        spared: (victim) => ended.spare(plan, victim),
+      });
     } catch (error) {
       // The next attempt tries again, perhaps elsewhere.
-      if (isCurrent()) this.#plans.delete(key);
+      if (this.#isCurrent(preemptor, plan)) this.#plans.delete(preemptor.key);
       again();
       throw error;
-    } finally {
-      for (const victim of victims) ended.written(plan, victim);
     }
+  }
+
+  #isCurrent({ key }: Nominated, plan: Plan): boolean {
+    return this.#plans.get(key) === plan;
   }
 }
 
