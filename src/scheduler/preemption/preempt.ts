@@ -1,5 +1,5 @@
 import { Pod } from "#api/core/pod.ts";
-import { isConflict, isNotFound, isRefusal } from "#api/status.ts";
+import { ignoreNotFound, isConflict, isNotFound, isRefusal } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
 import { type Clock, timestamp } from "#lib/async/clock.ts";
@@ -44,8 +44,7 @@ async function preemptOne(
     await endVictim(deps, pod, signal);
     deps.events.event(pod, "Normal", "Preempted", `Preempted by pod ${preemptor.metadata.uid} on node ${node}`);
   } catch (error) {
-    // It is gone, which is as good.
-    if (isNotFound(error)) return;
+    if (await endsAnyway(deps, pod, { error, signal })) return;
     // Without an answer it may have been ended all the same.
     goesOn = isRefusal(error);
     throw error;
@@ -68,6 +67,18 @@ async function endVictim({ client, clock, schedulerName }: PreemptDeps, pod: Pod
   const body = { metadata: { uid }, status: { conditions: [condition] } };
   await client.patch(Pod, pod, { type: "strategic", body }, { subresource: "status", signal });
   await client.delete(Pod, pod, { preconditions: { uid }, signal });
+}
+
+/** The pod is gone or about to go, which is as good. After a conflict, another pod may have its name. */
+async function endsAnyway(
+  { client }: PreemptDeps,
+  { metadata: { namespace, name, uid } }: Pod,
+  { error, signal }: { readonly error: unknown; readonly signal: AbortSignal },
+): Promise<boolean> {
+  if (isNotFound(error)) return true;
+  if (!isConflict(error)) return false;
+  const found = await client.get(Pod, { namespace, name }, { signal }).catch(ignoreNotFound);
+  return found?.metadata.uid !== uid || found.metadata.deletionTimestamp !== undefined;
 }
 
 /** A more important pod takes the node, so these look for another one. */

@@ -106,7 +106,7 @@ test("a pod that may have been ended counts against its budget", async () => {
 
 test("a pod whose victims could not be ended is tried again", async () => {
   for (const error of [staleObject(Pod, "first"), serviceUnavailable("the answer was lost")]) {
-    const makeRoomFor = setUp({ patch: () => Promise.reject(error) });
+    const makeRoomFor = setUp({ patch: () => Promise.reject(error), get: async () => podOf("first", 0) });
     const { end, isTriedAgain } = await makeRoomFor(podOf("one", 10));
 
     await assert.rejects(end, error);
