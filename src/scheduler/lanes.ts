@@ -38,12 +38,16 @@ export interface Lane {
   prepare(pod: Pod): Promise<unknown> | undefined;
 }
 
-export type Lanes = ReadonlyMap<string, Lane>;
+export interface Lanes {
+  readonly byName: ReadonlyMap<string, Lane>;
+  readonly ended: EndedVictims;
+}
 
 export function createLanes(profiles: readonly Profile[], deps: LaneDeps): Lanes {
   const budgets = deps.informers.of(PodDisruptionBudget);
-  const shared = { ...deps, budgets, ended: new EndedVictims((namespace) => budgets.list(namespace), deps.clock) };
-  return new Map(profiles.map((profile) => [profile.schedulerName, createLane(profile, shared)]));
+  const ended = new EndedVictims((namespace) => budgets.list(namespace), deps.clock);
+  const shared = { ...deps, budgets, ended };
+  return { byName: new Map(profiles.map((profile) => [profile.schedulerName, createLane(profile, shared)])), ended };
 }
 
 function createLane(profile: Profile, deps: LaneDeps & Pick<PreemptorDeps, "budgets" | "ended">): Lane {
@@ -82,7 +86,7 @@ export const outside =
 
 /** The profile that a pod asks for, if it is one of ours. */
 export const laneOf = (lanes: Lanes, { spec }: Pod): Lane | undefined =>
-  lanes.get(spec.schedulerName || "default-scheduler");
+  lanes.byName.get(spec.schedulerName || "default-scheduler");
 
 /** Asks the plugins in order what can be done for a pod that fits nowhere, until one of them can do something. */
 export async function postFilter(
@@ -116,15 +120,13 @@ export interface Following {
 }
 
 /** Follows the kinds whose changes may help a pod, and what else plugins need to know. Returns how to end it. */
-export function followAll(lanes: Lanes, { informers, log, changed, reconsider }: Following): () => void {
-  const plugins = [...new Set([...lanes.values()].flatMap((lane) => lane.plugins))];
+export function followAll({ byName, ended }: Lanes, { informers, log, changed, reconsider }: Following): () => void {
+  const plugins = [...new Set([...byName.values()].flatMap((lane) => lane.plugins))];
   const hints = plugins.flatMap(({ retryOn }) => retryOn?.objects ?? []);
   const stops = Array.from(new Set(hints.map(({ resource }) => resource)), (resource) =>
     informers.of(resource).subscribe((change) => changed({ kind: "Object", resource, change })),
   );
-  const preemptors = Array.from(lanes.values(), ({ preemptor }) =>
-    informers.of(Pod).subscribe((change) => preemptor.observe(change)),
-  );
+  const stopEnded = informers.of(Pod).subscribe((change) => ended.onPod(change));
   const own = plugins.map((plugin) => {
     try {
       return plugin.follow?.(reconsider);
@@ -135,6 +137,6 @@ export function followAll(lanes: Lanes, { informers, log, changed, reconsider }:
     }
   });
   return () => {
-    for (const stop of [...stops, ...preemptors, ...own]) stop?.();
+    for (const stop of [...stops, stopEnded, ...own]) stop?.();
   };
 }

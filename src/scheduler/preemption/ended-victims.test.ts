@@ -184,6 +184,13 @@ test("a pod that a user ended before it was chosen is not counted again", () => 
   assert.equal(isBreaking(), false);
 });
 
+test("as long as no pod has ended, nothing is looked at when pods change", () => {
+  const { ended } = setUp();
+  const unread = new Proxy({}, { get: () => assert.fail("it was looked at") }) as Pod;
+
+  ended.onPod({ type: "put", object: unread, previous: undefined } as Change<Pod>);
+});
+
 test("a pod of which nobody knows whether it ends counts once", () => {
   const { choose, isBreaking, count } = setUp();
   choose().written();

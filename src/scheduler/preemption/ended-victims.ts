@@ -80,6 +80,8 @@ export class EndedVictims {
 
   /** A change of a budget before the first sign that the pod ends cannot have been about that. */
   onPod({ type, object: pod }: Change<Pod>): void {
+    // As usual, and pods change often.
+    if (this.#ended.size === 0) return;
     const ended = this.#ended.get(keyOf(pod));
     if (ended && (type === "delete" || isEnding(pod))) this.#onEnding(ended, pod);
   }

@@ -2,7 +2,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { allOrFirstError } from "#lib/async/tasks.ts";
 import { inSlices } from "#lib/async/turns.ts";
-import { type Change, type Informer } from "#runtime/informer.ts";
+import { type Informer } from "#runtime/informer.ts";
 import { type Rejections } from "../explain.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 import { type Snapshot } from "../snapshot.ts";
@@ -73,11 +73,6 @@ export class Preemptor {
   constructor(deps: PreemptorDeps) {
     this.#deps = deps;
     this.#budgetsOf = (namespace) => deps.budgets.list(namespace);
-  }
-
-  /** Tells it about every change of a pod. */
-  observe(change: Change<Pod>): void {
-    this.#deps.ended.onPod(change);
   }
 
   /**
