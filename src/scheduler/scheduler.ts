@@ -30,7 +30,7 @@ import { wakeAfter } from "./preemption/wake-after.ts";
 import { defaultProfile } from "./profiles.ts";
 import { SchedulingQueue } from "./queue.ts";
 import { reportNotScheduled } from "./report.ts";
-import { type Attempt, gone, noRejections, shownNodes, shownPods } from "./seeing/attempt.ts";
+import { type Attempt, gone, noRejections, roomOf, shownNodes, shownPods } from "./seeing/attempt.ts";
 import { Verdicts } from "./seeing/verdicts.ts";
 import { SecondMeter, whereIs } from "./seeing/where-is.ts";
 import { type SchedulerDeps } from "./setup.ts";
@@ -297,8 +297,7 @@ class Scheduler {
     const message = outcome?.message ? `${decision.message} ${outcome.message}` : decision.message;
     const victims = outcome?.victims.length ?? 0;
     span.end({ facts: { node: "", message, evaluated, ...(victims > 0 ? { victims } : {}) } });
-    const ended = outcome?.victims.map(({ pod: { metadata } }) => `${metadata.namespace}/${metadata.name}`);
-    this.#reject(queued, { ...decision, message }, ended);
+    this.#reject(queued, { ...decision, message }, roomOf(outcome));
     this.#writes.start(() => currentTrace.run(span.trace, () => this.#reportRejection(queued, lane, message, outcome)));
   }
 
@@ -316,10 +315,10 @@ class Scheduler {
   #reject(
     queued: QueuedPod,
     { rejections, rejectedBy, evaluated, message }: NoPlacement,
-    victims?: readonly string[],
+    room?: ReturnType<typeof roomOf>,
   ): void {
     const base = { at: this.#deps.clock.now(), attempt: queued.attempts, evaluated };
-    this.#verdicts.add(queued.key, { ...base, node: undefined, score: 0, feasible: 0, rejections, message, victims });
+    this.#verdicts.add(queued.key, { ...base, node: undefined, score: 0, feasible: 0, rejections, message, ...room });
     this.#queue.rejected(queued, rejectedBy);
   }
 

@@ -93,10 +93,9 @@ class Observed extends Verdicts {
 
   override add(key: string, attempt: Attempt): void {
     super.add(key, attempt);
-    const { node, message } = attempt;
+    const { node, keepsNomination = false } = attempt;
     const [, pod = ""] = key.split("/");
     const victims = (attempt.victims ?? []).map((victim) => victim.split("/")[1] ?? "");
-    const keepsNomination = message.includes("preemption: not eligible");
     this.#candidate.onTried({ by: this.#candidate.identity, pod, node, victims, keepsNomination });
   }
 }

@@ -17,6 +17,8 @@ export interface Attempt {
   readonly scores?: readonly NodeScore[] | undefined;
   /** Pods that end for its sake, as `namespace/name`. */
   readonly victims?: readonly string[] | undefined;
+  /** Whether it goes on to wait for room on a node, if it did so before. */
+  readonly keepsNomination?: boolean | undefined;
 }
 
 const keptAttempts = 3;
