@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
 import { DeviceClass } from "#api/devices/device-class.ts";
 import { ResourceClaim } from "#api/devices/resource-claim.ts";
@@ -41,4 +42,33 @@ test("a pod that has ended loses the claim that was made for it, and gets no oth
 
   const pod = await client.get(Pod, { name: "train", namespace });
   assert.deepEqual([pod.status.phase, made.size, await cluster.list(ResourceClaim)], ["Succeeded", 1, []]);
+});
+
+test("a claim of another namespace that names a pod is not taken for the one of the pod", async () => {
+  await using cluster = await startCluster({ nodes: 1 });
+  const { client } = cluster;
+  await client.create(Namespace, { metadata: { name: "evil" } });
+  const spec = {
+    schedulingGates: [{ name: "wait" }],
+    containers: [{ name: "main", image: "web:1" }],
+    resourceClaims: [{ name: "gpu", resourceClaimTemplateName: "one" }],
+  };
+  const { uid } = (await client.create(Pod, { metadata: { name: "web", namespace }, spec })).metadata;
+  await client.create(ResourceClaim, {
+    metadata: {
+      name: "foreign",
+      namespace: "evil",
+      annotations: { "resource.kubernetes.io/pod-claim-name": "gpu" },
+      finalizers: ["example.com/stay"],
+      ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "web", uid, controller: true }],
+    },
+    spec: {},
+  });
+  await cluster.settle();
+
+  await client.create(ResourceClaimTemplate, { metadata: { name: "one", namespace }, spec: { spec: {} } });
+  await cluster.settle();
+
+  const [noted] = (await client.get(Pod, { name: "web", namespace })).status.resourceClaimStatuses ?? [];
+  assert.match(noted?.resourceClaimName ?? "", /^web-gpu-/);
 });

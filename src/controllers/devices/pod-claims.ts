@@ -88,8 +88,10 @@ function findClaim(informers: Informers, pod: Pod, entry: string): ResourceClaim
   const name = status?.resourceClaimName;
   const noted = name === undefined ? undefined : claims.get({ namespace: pod.metadata.namespace, name });
   if (noted && isControlledBy(noted, pod)) return noted;
+  // Claims of other namespaces can name any uid.
   return claims
     .by("controller", pod.metadata.uid)
+    .filter(({ metadata }) => metadata.namespace === pod.metadata.namespace)
     .find(({ metadata }) => metadata.annotations?.[podClaimAnnotation] === entry);
 }
 
