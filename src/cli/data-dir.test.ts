@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { claimsFile } from "#kubelet/plugins/node-plugins.ts";
+import { movedFiles } from "#store/moved-state.ts";
 import { hasClusterData, removeClusterData } from "./data-dir.ts";
 import { isHeldByOther, readRecord, runningCluster, writeRecord } from "./running.ts";
 
@@ -26,6 +27,14 @@ test("removeClusterData() removes Orlop's files and keeps all others", async () 
   assert.equal(before, false, "a directory without Orlop's files is not a cluster's");
   assert.deepEqual(left, ["manifests", "thesis.txt"]);
   assert.deepEqual(await readdir(dataDir), ["manifests", "thesis.txt"]);
+});
+
+test("a directory whose state has moved to etcd is a cluster's, so a start that fails keeps its keys", async () => {
+  await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
+  await writeFile(path.join(dir.path, movedFiles.etcd), "");
+
+  assert.equal(await hasClusterData(dir.path), true);
+  assert.deepEqual(await removeClusterData(dir.path), []);
 });
 
 test("removeClusterData() removes a directory that has nothing else", async () => {

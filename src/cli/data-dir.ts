@@ -19,6 +19,8 @@ const ours = [
   "kubeconfig",
   "logs",
   "memory",
+  "moved-to-etcd",
+  "moved-to-sqlite",
   "orlop.log",
   "orlop.log.1",
   "orlop.log.2",
@@ -39,10 +41,13 @@ const theirs = ["manifests", "seccomp"];
 /** The log of a cluster in the background; older lines are in files beside it. */
 export const logFile = (dataDir: string): string => path.join(dataDir, "orlop.log");
 
+/** The markers are there alone if the state is in etcd and the old one was moved away. */
+const signs = ["cluster.json", "moved-to-etcd", "moved-to-sqlite", "orlop.log", "state.db"];
+
 /** Whether the directory holds, or has held, a cluster's data. */
 export async function hasClusterData(dataDir: string): Promise<boolean> {
   const names = await readdir(dataDir).catch(() => []);
-  return names.some((name) => name === "state.db" || name === "cluster.json" || name === "orlop.log");
+  return names.some((name) => signs.includes(name));
 }
 
 /** Removes Orlop's data, and the directory itself if it is then empty. Resolves with the files that remain. */

@@ -11,6 +11,7 @@ import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
 import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
 import { type Log } from "#lib/process/log.ts";
+import { openPidFile } from "#lib/process/pid-file.ts";
 import { Verdicts } from "#scheduler/seeing/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
@@ -117,6 +118,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
   opened.use(store);
+  opened.use(holdDirectory(options));
   const parts = { store, certificates, verdicts, security, admission, encryption, audit };
   const api = opened.use(await assembleApi(options, parts));
   // Whatever the file says wrong is known before anybody can connect.
@@ -148,6 +150,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     },
   };
 }
+
+/** Commands see that a server uses the directory, also if its state is elsewhere. */
+const holdDirectory = ({ store, dataDir }: ControlPlaneOptions): Disposable | undefined =>
+  store === "sqlite" ? undefined : openPidFile(path.join(dataDir, "state.pid"));
 
 async function readAdmission({ configFile, ...choice }: AdmissionOptions = {}): Promise<PluginChoice & PluginConfigs> {
   if (!configFile) return choice;

@@ -114,7 +114,7 @@ test("a state moves from SQLite to an empty etcd and back", async () => {
   const back = newPath();
 
   const moved = await moveToEtcd(dataDir, settings, deps);
-  await assert.rejects(moveToEtcd(dataDir, settings, deps), /has keys under \/registry\/ already/);
+  await assert.rejects(moveToEtcd((await filled()).dataDir, settings, deps), /has keys under \/registry\/ already/);
   await moveToSqlite(back, settings, deps);
 
   assert.equal(moved.entries, 251);

@@ -4,6 +4,7 @@ import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { type Log } from "#lib/process/log.ts";
 import { withoutRevision } from "#server/objects/encode-once.ts";
 import { type BackupHead, checkBackup, readBackup, writeBackup } from "#store/backup-file.ts";
+import { forgetMoves, hasMoved, markMoved, refuseMoved } from "#store/moved-state.ts";
 import { openSqliteStore } from "#store/sqlite.ts";
 import { importSqlite, refuseExisting } from "#store/sqlite-import.ts";
 import { type Change, type Entry, type Store } from "#store/store.ts";
@@ -28,8 +29,12 @@ const registry = "/registry/";
  */
 const revisionJump = 1_000_000_000;
 
+/** Whether the directory's own state is an old one, because `orlop migrate` has moved it. */
+export const hasMovedToEtcd = (dataDir: string): boolean => hasMoved(dataDir, "etcd");
+
 /** Backs up the state of a cluster that is not running. */
 export async function backUpStopped(dataDir: string, file: string, { clock, log }: MoveDeps): Promise<Moved> {
+  refuseMoved(dataDir, "sqlite");
   await using store = await openSqliteStore(dataDir, { clock, log });
   return await backUp(file, { revision: store.revision, at: new Date(clock.now()).toISOString() }, entriesOf(store));
 }
@@ -44,11 +49,13 @@ export async function restore(file: string, dataDir: string, { clock }: MoveDeps
   await makeDirectory(dataDir, { mode: 0o700 });
   const after = revision + revisionJump;
   const entries = await importSqlite(dataDir, readBackup(file), { ...importOptions(clock), revision: after });
+  forgetMoves(dataDir);
   return { entries, revision: after };
 }
 
 /** Copies the state of a stopped cluster into an etcd that has none under its prefix. */
 export async function moveToEtcd(dataDir: string, settings: EtcdSettings, deps: MoveDeps): Promise<Moved> {
+  refuseMoved(dataDir, "sqlite");
   await using from = await openSqliteStore(dataDir, deps);
   await using to = await openEtcd(settings, deps);
   const present = (await to.list(registry, { limit: 1 })).entries.length;
@@ -62,6 +69,7 @@ export async function moveToEtcd(dataDir: string, settings: EtcdSettings, deps: 
   await to.catchUp();
   const { entries: found } = await to.list(registry);
   if (found.length < entries) throw new MoveError(`etcd has only ${found.length} of ${entries} keys`);
+  markMoved(dataDir, "etcd", flagsOf(settings));
   return { entries, revision: to.revision };
 }
 
@@ -72,8 +80,13 @@ export async function moveToSqlite(dataDir: string, settings: EtcdSettings, deps
   await using from = await openEtcd(settings, deps);
   const { revision } = from;
   const options = { ...importOptions(deps.clock), revision };
-  return { entries: await importSqlite(dataDir, entriesOf(from, revision), options), revision };
+  const entries = await importSqlite(dataDir, entriesOf(from, revision), options);
+  markMoved(dataDir, "sqlite", "");
+  return { entries, revision };
 }
+
+const flagsOf = ({ servers, prefix }: EtcdSettings): string =>
+  `--etcd-servers ${servers.join(",")}${prefix === registry.slice(0, -1) ? "" : ` --etcd-prefix ${prefix}`}`;
 
 /** The state cannot be moved; the message says why. */
 export class MoveError extends Error {

@@ -2,6 +2,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { type Log } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
+import { refuseMoved } from "#store/moved-state.ts";
 import { openSqliteStore } from "#store/sqlite.ts";
 import { type Store } from "#store/store.ts";
 
@@ -23,6 +24,7 @@ export interface OpenStoreOptions {
 }
 
 export async function openStore({ store, dataDir, clock, log }: OpenStoreOptions): Promise<Store> {
+  if (store !== "memory") refuseMoved(dataDir, store === "sqlite" ? "sqlite" : "etcd");
   if (store === "sqlite") return await openSqliteStore(dataDir, { clock, log });
   await makeDirectory(dataDir, { mode: 0o700 });
   return store === "memory" ? openMemoryStore({ clock }) : await openEtcd(store, { clock, log });

@@ -4,9 +4,10 @@ import { isExpired } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { loadKubeconfig, resolveContext } from "#client/kubeconfig/kubeconfig.ts";
 import { httpClient } from "#client/transport/http.ts";
-import { backUp, backUpStopped, type Moved } from "#cluster/move-store.ts";
+import { backUp, backUpStopped, hasMovedToEtcd, type Moved } from "#cluster/move-store.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
+import { hasCode } from "#lib/text/error-code.ts";
 import { oneFile, parseFlags, UserError } from "../command.ts";
 import { readAnswer } from "../read-answer.ts";
 import { defaultDataDir, isHeldByOther, runningCluster } from "../running.ts";
@@ -27,10 +28,12 @@ export async function run(args: readonly string[]): Promise<number> {
 
 async function backUpFrom(dataDir: string, file: string): Promise<Moved> {
   const isRunning = (await runningCluster(dataDir)) || isHeldByOther(dataDir, process.pid);
-  if (!isRunning && existsSync(path.join(dataDir, "state.db")))
+  const hasServed = existsSync(path.join(dataDir, "kubeconfig"));
+  const isElsewhere = hasServed && hasMovedToEtcd(dataDir);
+  if (!isRunning && !isElsewhere && existsSync(path.join(dataDir, "state.db")))
     return await backUpStopped(dataDir, file, { clock: systemClock, log: silentLog });
-  // A server whose state is elsewhere leaves only this here.
-  if (existsSync(path.join(dataDir, "kubeconfig"))) return await backUpRunning(dataDir, file);
+  // Also without a process that is seen from here: the state in etcd may be served from another container.
+  if (hasServed) return await backUpRunning(dataDir, file);
   throw new UserError(`there is no cluster in ${dataDir}: choose its directory with --data-dir`);
 }
 
@@ -47,10 +50,14 @@ async function backUpRunning(dataDir: string, file: string): Promise<Moved> {
       const head = { revision: first.revision, at: new Date(systemClock.now()).toISOString() };
       return await backUp(file, head, entriesFrom(client, first));
     } catch (error) {
+      if (hasCode(error, "ECONNREFUSED")) throw unanswered(dataDir, config.server);
       if (!isExpired(error) || attempt === maxAttempts) throw error;
     }
   }
 }
+
+const unanswered = (dataDir: string, url: string): UserError =>
+  new UserError(`no server answers at ${url}, which serves the state of ${dataDir}: start it first`);
 
 interface Page {
   readonly revision: number;

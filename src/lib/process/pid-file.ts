@@ -1,4 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { isRunning } from "./processes.ts";
 
 /** Writes the id of this process, for people and messages, if possible. It is not a lock: that is elsewhere. */
 export function writePidFile(file: string): void {
@@ -18,4 +19,15 @@ export function readPidFile(file: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Writes the id of this process until it is disposed of, unless another process that runs is named there. */
+export function openPidFile(file: string): Disposable {
+  const holder = readPidFile(file);
+  if (holder === undefined || !isRunning(holder)) writePidFile(file);
+  return {
+    [Symbol.dispose]() {
+      if (readPidFile(file) === process.pid) removePidFile(file);
+    },
+  };
 }
