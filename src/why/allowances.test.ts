@@ -42,6 +42,7 @@ test("explain() says what a quota has left", () => {
 
 test("explain() says whether a disruption budget lets pods go", () => {
   assert.match(budget({ disruptionsAllowed: 1, currentHealthy: 3 }).headline, /allows 1 eviction now/);
+  assert.match(budget({ currentHealthy: 1 }).headline, /: 1 of its pods is healthy, and 2 must stay/);
   assert.match(budget({}).headline, /allows no eviction now: 2 of its pods are healthy, and 2 must stay/);
   assert.match(
     budget({ desiredHealthy: 3, currentHealthy: 3 }).headline,
@@ -76,5 +77,14 @@ test("explain() names the quota that refused an object", () => {
     refusal,
     removal: undefined,
   };
-  assert.match(explain({ about: "absent", ...facts }).advice.join(), /The quota q is used up/);
+  const adviceFor = (text: string): string =>
+    explain({ about: "absent", ...facts, refusal: { ...refusal, message: text } }).advice.join();
+  assert.match(adviceFor(message), /The quota q is used up/);
+  const alone =
+    "exceeded quota: q, requested: pods=1,requests.cpu=4, used: pods=0,requests.cpu=0, limited: pods=9,requests.cpu=500m";
+  assert.match(
+    adviceFor(alone),
+    /asks for more than the quota q allows in all: 4 requests\.cpu of 500m\. Request less/,
+  );
+  assert.match(adviceFor("exceeded quota: q, requested: a=b, used: =, limited: a=-1"), /The quota q is used up/);
 });

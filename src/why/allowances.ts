@@ -84,13 +84,17 @@ function noneAllowed(title: string, status: PodDisruptionBudget["status"]): Omit
     const headline = `${title} never allows an eviction: it demands ${expectedPods === 1 ? "its only pod" : `all of its ${expectedPods} pods`}.`;
     return { state, headline, advice: ["Run more pods, or demand fewer: a drain of their nodes cannot finish."] };
   }
-  const headline = `${title} allows no eviction now: ${currentHealthy} of its pods are healthy, and ${desiredHealthy} must stay.`;
+  const headline = `${title} allows no eviction now: ${currentHealthy} of its pods ${currentHealthy === 1 ? "is" : "are"} healthy, and ${desiredHealthy} must stay.`;
   return { state, headline, advice: ["Find out why the others are not ready: `orlop why pod/NAME`."] };
 }
 
 /** Upstream's messages name the quota: `exceeded quota: NAME, requested: …`, `failed quota: NAME: must specify …`. */
 export function quotaAdvice(message: string): string | undefined {
   const [, how, name = ""] = /\b(exceeded|failed|status unknown for) quota: ([a-z0-9.-]{1,253})/.exec(message) ?? [];
+  const tooMuch = how === "exceeded" ? beyondLimits(message) : [];
+  if (tooMuch.length > 0) {
+    return `It asks for more than the quota ${name} allows in all: ${listed(tooMuch)}. Request less, or raise its spec.hard.`;
+  }
   if (how === "exceeded") {
     return `The quota ${name} is used up: raise its spec.hard, or delete or request less. \`kubectl describe quota ${name}\` shows what is used.`;
   }
@@ -99,3 +103,22 @@ export function quotaAdvice(message: string): string | undefined {
   }
   return how ? `What is used of the quota ${name} has not been counted yet: ask again in a moment.` : undefined;
 }
+
+/** What a request has more of than the whole limit, so that freeing what is used does not help. */
+function beyondLimits(message: string): string[] {
+  const [, asked = "", limits = ""] =
+    /requested: (\S{1,4000}), used: \S{1,4000}, limited: (\S{1,4000})/.exec(message) ?? [];
+  const limited = new Map(amountsIn(limits));
+  return amountsIn(asked).flatMap(([name, amount]) => {
+    const limit = limited.get(name);
+    return limit !== undefined && compareQuantities(amount, limit) > 0 ? [`${amount} ${name} of ${limit}`] : [];
+  });
+}
+
+/** `pods=1,requests.cpu=500m`. Anybody may write an event, so other text is passed over. */
+const amountsIn = (text: string): [name: string, amount: string][] =>
+  text.split(",").flatMap((part) => {
+    const at = part.lastIndexOf("=");
+    const amount = part.slice(at + 1);
+    return at > 0 && /^\d{1,18}(\.\d{1,9})?(m|k|[KMGTPE]i?)?$/.test(amount) ? [[part.slice(0, at), amount]] : [];
+  });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
+import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
@@ -358,6 +359,29 @@ const cases: readonly Case[] = [
     hop: "run",
     says: /it refers to configmap "settings", which does not exist/,
     advice: /Create configmap "settings" in namespace default/,
+  },
+  {
+    name: "devices whose driver is missing",
+    facts: facts(waiting("ContainerCreating"), {
+      events: [
+        event(
+          "FailedPrepareDynamicResources",
+          "Failed to prepare dynamic resources: prepare dynamic resources: ResourceClaim gpu: DRA driver gpu.example.com is not registered",
+        ),
+      ],
+    }),
+    hop: "run",
+    says: /does not start because the DRA driver gpu\.example\.com is not registered on node n1\.$/,
+    advice: /Install or start the driver gpu\.example\.com on n1/,
+  },
+  {
+    name: "devices that a driver does not prepare",
+    facts: facts(waiting("ContainerCreating"), {
+      events: [event("FailedPrepareDynamicResources", "NodePrepareResources failed for ResourceClaim gpu: no power")],
+    }),
+    hop: "run",
+    says: /devices of its claims cannot be prepared on node n1\.$/,
+    evidence: /no power/,
   },
   {
     name: "a network that fails",
@@ -843,4 +867,39 @@ test("explain() names the quota that refuses the pods of a Deployment", () => {
 test("explain() recognises a complete Deployment, and one that no controller has seen", () => {
   assert.match(explain(workload(deployment({ readyReplicas: 2 }), [ready(), ready()])).headline, /all 2 pods ready/);
   assert.equal(explain(workload(deployment({ observedGeneration: 0 }), [])).hop, "control");
+});
+
+test("explain() takes the cause from an event that is newer than the condition, which keeps its first message", () => {
+  const message = 'pods "web-1" is forbidden: failed quota: few: must specify requests.cpu for: c';
+  const condition = { type: "ReplicaFailure", status: "True" as const, reason: "FailedCreate", message };
+  const refused = deployment({ conditions: [{ ...condition, lastTransitionTime: ago(60) }] });
+  const now = 'pods "web-2" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2';
+  const older = event("ReplicaSetCreateError", "Failed to create new replica set", { lastMs: nowMs - 90_000 });
+  const failed = event("FailedCreate", `Error creating: ${now}`);
+  const facts = { ...workload(refused, []), events: [older], newestEvents: [failed] } as Facts;
+
+  const { headline, advice } = explain(facts);
+
+  assert.match(headline, /refuses its pods: pods "web-2" is forbidden: exceeded quota: few/);
+  assert.match(advice.join(), /The quota few is used up/);
+});
+
+test("explain() tells a claim that is refused from a pod", () => {
+  const set = build(StatefulSet, {
+    metadata: { namespace: "default", name: "db", generation: 1 },
+    spec: { replicas: 1, selector: { matchLabels: { app: "db" } }, template: { spec: { containers: [] } } },
+    status: { observedGeneration: 1, replicas: 0 },
+  });
+  const why =
+    'persistentvolumeclaims "data-db-0" is forbidden: exceeded quota: q, requested: requests.storage=10Gi, used: requests.storage=0, limited: requests.storage=5Gi';
+  const said = event("FailedCreate", `create Claim data-db-0 Pod db-0 in StatefulSet db failed error: ${why}`);
+  const facts = { ...workload(deployment({}), []), kind: "StatefulSet", object: set, events: [said] };
+
+  const { headline, advice } = explain(facts as Facts);
+
+  assert.match(
+    headline,
+    /^StatefulSet db cannot .* refuses its claim data-db-0: persistentvolumeclaims "data-db-0" is/,
+  );
+  assert.match(advice.join(), /asks for more than the quota q allows in all: 10Gi requests\.storage of 5Gi/);
 });

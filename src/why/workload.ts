@@ -35,11 +35,13 @@ function refused(facts: WorkloadFacts): Explanation | undefined {
     .find((each) => each?.status === "True");
   const progressing = findCondition(object.status.conditions ?? [], "Progressing");
   const setRefused = progressing?.reason === "ReplicaSetCreateError" ? progressing : undefined;
-  const event = lastOf([...newestEvents, ...events], ["FailedCreate", "ReplicaSetCreateError"]);
-  const found = condition ?? setRefused ?? refusedByEvent(facts, event);
+  const seen = [...newestEvents, ...events].toSorted((a, b) => (a.lastMs ?? 0) - (b.lastMs ?? 0));
+  const event = lastOf(seen, ["FailedCreate", "ReplicaSetCreateError"]);
+  const found = (condition && renewed(condition, event)) ?? setRefused ?? refusedByEvent(facts, event);
   if (!found) return undefined;
   const message = found.message ?? "";
-  const what = setRefused ? "ReplicaSet" : "pods";
+  const claim = event && claimIn(event);
+  const what = claim ? `claim ${claim}` : setRefused ? "ReplicaSet" : "pods";
   return {
     hop: gateOf(message),
     state: found.reason || "ReplicaFailure",
@@ -48,15 +50,30 @@ function refused(facts: WorkloadFacts): Explanation | undefined {
       ...(found.lastTransitionTime ? [lasting(msOf(found.lastTransitionTime), nowMs)] : []),
       ...(event ? [describeEvent(event, nowMs)] : []),
     ],
-    advice: [gateAdvice(message), "The controller retries automatically, with growing pauses."],
+    advice: [
+      gateAdvice(message, claim ? "spec.volumeClaimTemplates" : "the pod template"),
+      "The controller retries automatically, with growing pauses.",
+    ],
   };
+}
+
+interface Failure {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+}
+
+/** The condition keeps its first message as long as it is true, and the newest event says what is wrong now. */
+function renewed(condition: Failure, event: SeenEvent | undefined): Failure {
+  const isNewer = (event?.lastMs ?? 0) > (msOf(condition.lastTransitionTime) ?? 0);
+  return event?.reason === "FailedCreate" && isNewer ? { ...condition, message: refusalIn(event) } : condition;
 }
 
 /** Some kinds have no condition for it: then the last event says that pods are refused. */
 function refusedByEvent(
   { kind, object, events, pods }: WorkloadFacts,
   event: SeenEvent | undefined,
-): { reason: string; message: string; lastTransitionTime?: string } | undefined {
+): Failure | undefined {
   if (kind !== "StatefulSet" && kind !== "DaemonSet") return undefined;
   if (!event || event !== events.at(-1) || pods.length >= wantedBy({ kind, object })) return undefined;
   return { reason: event.reason, message: refusalIn(event) };
@@ -65,9 +82,13 @@ function refusedByEvent(
 /** What the API server said, without what the controller and its recorder put before it. */
 export const refusalIn = ({ message }: SeenEvent): string =>
   message.replace(
-    /^(\(combined from similar events\): )?(Error creating: |create Pod \S+ in StatefulSet \S+ failed error: )?/,
+    /^(\(combined from similar events\): )?(Error creating: |create (Claim \S+ )?Pod \S+ in StatefulSet \S+ failed error: )?/,
     "",
   );
+
+/** The claim that a StatefulSet could not create. */
+const claimIn = ({ message }: SeenEvent): string | undefined =>
+  /^(?:\(combined from similar events\): )?create Claim (\S{1,253}) Pod /.exec(message)?.[1];
 
 export function gateOf(message: string): Explanation["hop"] {
   if (/is invalid/.test(message)) return "schema";
@@ -75,12 +96,12 @@ export function gateOf(message: string): Explanation["hop"] {
   return "admit";
 }
 
-export function gateAdvice(message: string): string {
+export function gateAdvice(message: string, template = "the pod template"): string {
   const account =
     /serviceaccount "([^"]+)" not found/i.exec(message)?.[1] ??
     /error looking up service account \S+\/(\S+):/.exec(message)?.[1];
   if (account) return `Create the service account ${account}, or remove spec.serviceAccountName from the template.`;
-  if (/is invalid/.test(message)) return "Correct the pod template: the message names the field.";
+  if (/is invalid/.test(message)) return `Correct ${template}: the message names the field.`;
   const quota = quotaAdvice(message);
   if (quota) return quota;
   if (/violates PodSecurity/.test(message))

@@ -84,12 +84,39 @@ export function explainCreating(facts: PodFacts): Explanation | undefined {
   );
   if (running) return initRunning(facts, running);
   if (!open && !parts.some((part) => waitingOf(part).reason === "PodInitializing")) return undefined;
-  return sandboxFailing(facts) ?? volumesMissing(facts) ?? pulling(facts) ?? notPickedUp(facts) ?? justStarting(facts);
+  return (
+    devicesMissing(facts) ??
+    sandboxFailing(facts) ??
+    volumesMissing(facts) ??
+    pulling(facts) ??
+    notPickedUp(facts) ??
+    justStarting(facts)
+  );
 }
 
 /** Whether the failure persists: no later event shows that the step has succeeded. */
 const persists = ({ events }: PodFacts, event: SeenEvent, cures: readonly string[]): boolean =>
   !events.some(({ reason, lastMs }) => cures.includes(reason) && (lastMs ?? 0) > (event.lastMs ?? 0));
+
+function devicesMissing(facts: PodFacts): Explanation | undefined {
+  const event = lastEvent(facts, ["FailedPrepareDynamicResources"]);
+  if (!event || !persists(facts, event, ["Pulling", "Pulled", "Created", "Started"])) return undefined;
+  const driver = /DRA driver (\S+) is not registered/.exec(event.message)?.[1];
+  const { nodeName = "" } = facts.pod.spec;
+  const why = driver ? `the DRA driver ${driver} is not registered` : "the devices of its claims cannot be prepared";
+  return {
+    hop: "run",
+    state: "ContainerCreating",
+    headline: `Pod ${podName(facts.pod)} does not start because ${why} on node ${nodeName}.`,
+    evidence: [describeEvent(event, facts.nowMs)],
+    advice: [
+      driver
+        ? `Install or start the driver ${driver} on ${nodeName}. It is mostly a DaemonSet: see that its pod there runs.`
+        : "The driver's error is above: see the log of its pod on that node.",
+      "The kubelet retries automatically.",
+    ],
+  };
+}
 
 function sandboxFailing(facts: PodFacts): Explanation | undefined {
   const event = lastEvent(facts, ["FailedCreatePodSandBox"]);
