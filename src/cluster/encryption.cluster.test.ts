@@ -9,6 +9,7 @@ import { systemClock } from "#lib/async/clock.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { ask } from "#testing/peers/ask.ts";
+import { gather } from "#why/gather.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
 
 const secret = (byte: number): string => Buffer.alloc(32, byte).toString("base64");
@@ -115,6 +116,8 @@ test("what cannot be decrypted fails alone, and lists name it", async () => {
   const names = (said: typeof list) => said.items.map(({ metadata }) => metadata?.name);
   assert.equal(a.json.data?.password, encoded);
   assert.equal(b.status, 500);
+  const explained = await gather(plane.api.loopback, { resource: Secret, namespace: "default", name: "b" }, 0);
+  assert.equal(explained.about, "unreadable");
   const why = 'unable to transform key "/registry/secrets/default/b": cipher: message authentication failed';
   assert.equal(b.json.message, `Internal error occurred: ${why}`);
   assert.deepEqual(names(list), ["a", "b", "c", "d"]);

@@ -192,6 +192,41 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
     advice: /kubectl get configmaps -n old.*orlop why configmaps\/NAME -n old/,
   },
   {
+    name: "the servers whose silence keeps a namespace",
+    facts: {
+      about: "object",
+      nowMs,
+      resource: Namespace as Resource,
+      object: build(Namespace, {
+        metadata: { name: "old", deletionTimestamp: ago(9) },
+        status: {
+          conditions: [
+            {
+              type: "NamespaceDeletionDiscoveryFailure",
+              status: "True",
+              message:
+                "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1",
+            },
+          ],
+        },
+      }),
+    },
+    says: /because the server behind the APIService v1beta1\.metrics\.k8s\.io does not answer/,
+    advice:
+      /`orlop why apiservice\/v1beta1\.metrics\.k8s\.io`.*\n.*`kubectl delete apiservice v1beta1\.metrics\.k8s\.io`/,
+  },
+  {
+    name: "a key that is missing",
+    facts: {
+      about: "unreadable",
+      resource: ConfigMap as Resource,
+      name: "a",
+      message: 'Internal error occurred: unable to transform key "/registry/configmaps/default/a": no matching key',
+    },
+    says: /^ConfigMap a exists, but the API server cannot decrypt what is stored: unable to transform key ".*": no/,
+    advice: /^Put the key .* --encryption-provider-config/,
+  },
+  {
     name: "what keeps a definition",
     facts: {
       about: "object",

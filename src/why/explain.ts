@@ -9,6 +9,7 @@ import { explainIngress } from "./ingress/explain-ingress.ts";
 import { explainApiService } from "./object/api-service.ts";
 import { explainCertificateRequest } from "./object/certificate.ts";
 import { explainConditions } from "./object/conditions.ts";
+import { explainUnreadable } from "./object/unreadable.ts";
 import { withEvents } from "./object/warnings.ts";
 import { explainAbsent } from "./pod/absent.ts";
 import { explainEndingObject } from "./pod/ending.ts";
@@ -50,6 +51,8 @@ function explainObject(facts: Facts): Explanation {
       return explainClaim(facts);
     case "object":
       return explainEndingObject(facts) ?? withEvents(explainConditions(facts) ?? there(facts), facts);
+    case "unreadable":
+      return explainUnreadable(facts);
     case "absent":
       return explainAbsent(facts);
   }

@@ -43,6 +43,7 @@ type FactsOfObject =
   | { readonly about: "certificate"; readonly request: CertificateSigningRequest }
   | ({ readonly about: "claim" } & ClaimFacts)
   | ({ readonly about: "object" } & ObjectFacts)
+  | ({ readonly about: "unreadable" } & UnreadableFacts)
   | ({ readonly about: "absent" } & AbsentFacts);
 
 export interface PodFacts {
@@ -185,6 +186,14 @@ export interface ObjectFacts {
   readonly object: ApiObject;
   /** Oldest first; undefined if they were not read. */
   readonly events?: readonly SeenEvent[];
+}
+
+/** The object exists, and the API server cannot decrypt it. */
+export interface UnreadableFacts {
+  readonly resource: Resource;
+  readonly name: string;
+  /** What the API server said. */
+  readonly message: string;
 }
 
 export interface AbsentFacts {

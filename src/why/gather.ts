@@ -25,7 +25,7 @@ import { matches } from "#api/meta/selector-matchers.ts";
 import { Ingress } from "#api/networking/ingress.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject } from "#api/resource.ts";
-import { isForbidden, isNotFound } from "#api/status.ts";
+import { isForbidden, isNotFound, StatusError } from "#api/status.ts";
 import { nodeLeaseNamespace, revisionAnnotation } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { type VerdictsAnswer } from "#trace/answers.ts";
@@ -42,6 +42,7 @@ import {
 } from "./facts.ts";
 import { historyOf, readOwn, type Subject } from "./history.ts";
 import { gatherIngress, type IngressReader } from "./ingress/gather-ingress.ts";
+import { isUnreadable } from "./object/unreadable.ts";
 import { hasRestarted, partsOf } from "./pod/pod-parts.ts";
 import { missingReferences } from "./pod/references.ts";
 import { roomsOf } from "./rooms.ts";
@@ -52,7 +53,8 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
   const { resource, namespace, name } = subject;
   const gatherer = new Gatherer(client, nowMs);
   const ref = resource.scope === "Namespaced" ? { namespace, name } : { name };
-  const object = await orAbsent(client.get(resource, ref));
+  const object = await orUnreadable(orAbsent(client.get(resource, ref)));
+  if (object instanceof StatusError) return { about: "unreadable", resource, name, message: object.message };
   const { changes, ...past } = await historyOf(client, subject);
   if (!object) return { about: "absent", nowMs, ...subject, ...past };
   const facts = await gatherFor(gatherer, subject, { object, nowMs });
@@ -348,6 +350,16 @@ async function orAbsent<T>(call: Promise<T>): Promise<T | undefined> {
     return await call;
   } catch (error) {
     if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The error itself if the object exists and the server cannot decrypt it. */
+async function orUnreadable<T>(call: Promise<T>): Promise<T | StatusError> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof StatusError && isUnreadable(error.message)) return error;
     throw error;
   }
 }

@@ -29,6 +29,17 @@ test("explain() tells what the parents of a route report", () => {
   assert.match(explained({ parents: [parent] }).headline, /parent gate: ResolvedRefs is False \(BackendNotFound\)\.$/);
 });
 
+test("explain() tells what type checking found in a policy", () => {
+  const warning = "apps/v1, Kind=Deployment: ERROR: undefined field 'replica'";
+  const expressionWarnings = [{ fieldRef: "spec.validations[0].expression", warning }];
+  const { state, headline } = explained({ typeChecking: { expressionWarnings }, conditions: [] });
+  assert.equal(state, "TypeWarning");
+  assert.match(
+    headline,
+    /has 1 expression that .*: spec\.validations\[0\]\.expression: apps\/v1, Kind=Deployment: ERROR/,
+  );
+});
+
 test("explain() judges only conditions whose good value is known", () => {
   const conditions = [condition("Conflicted", "False", "NoConflicts"), condition("Ready", "True", "Ok")];
   const { headline, evidence } = explained({ conditions });

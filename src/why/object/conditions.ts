@@ -1,5 +1,5 @@
 import { isObject } from "#lib/data/json-object.ts";
-import { type Explanation } from "../explanation.ts";
+import { counted, type Explanation } from "../explanation.ts";
 import { type ObjectFacts } from "../facts.ts";
 
 /** One condition of an object's status, and the part of the object that it is about. Custom kinds say what they like. */
@@ -23,8 +23,10 @@ const maxText = 1000;
 /** What the controller of the object reports by conditions; undefined if it reports none. */
 export function explainConditions({ resource, object }: ObjectFacts): Explanation | undefined {
   const said = conditionsOf(object);
-  if (said.length === 0) return undefined;
   const title = `${resource.kind} ${object.metadata.name}`;
+  const mistyped = typeWarningsOf(object);
+  if (mistyped.length > 0) return explainTypes(title, mistyped);
+  if (said.length === 0) return undefined;
   const evidence = said.slice(0, maxShown).map(describe);
   const bad = said.find(({ type, status }) => goodTypes.has(type) && status !== "True");
   if (!bad) {
@@ -63,6 +65,23 @@ function describe({ part, type, status, reason, message }: Said): string {
   const why = reason ? ` (${reason})` : "";
   return `${part}${type} is ${status}${why}${message ? `: ${message}` : ""}`;
 }
+
+/** What type checking found in the expressions of a ValidatingAdmissionPolicy. */
+function typeWarningsOf(object: object): string[] {
+  const status = "status" in object && isObject(object.status) ? object.status : {};
+  const { expressionWarnings } = isObject(status.typeChecking) ? status.typeChecking : {};
+  return objectsIn(expressionWarnings).map(({ fieldRef, warning }) => `${textOf(fieldRef)}: ${textOf(warning)}`);
+}
+
+const explainTypes = (title: string, warnings: readonly string[]): Explanation => ({
+  hop: undefined,
+  state: "TypeWarning",
+  headline: `${title} has ${counted(warnings.length, "expression")} that cannot work for some of the kinds that it is about: ${warnings[0]}`,
+  evidence: warnings.slice(0, maxShown).map((warning) => `status.typeChecking: ${warning}`),
+  advice: [
+    "Correct the expression, or match only the kinds that have its fields: spec.matchConstraints.resourceRules.",
+  ],
+});
 
 const objectsIn = (list: unknown): Record<string, unknown>[] => (Array.isArray(list) ? list.filter(isObject) : []);
 /** One line of bounded length. */

@@ -139,6 +139,8 @@ const remainingIn = ({ status }: Namespace): string[] =>
 /** Parses `configmaps. has 2 resource instances` and `example.com/hold in 2 resource instances` in the conditions. */
 function heldNamespace(name: string, asked: string, remaining: readonly string[]): Explanation {
   const text = remaining.join("\n");
+  const silent = silentServices(remaining);
+  if (silent.length > 0) return undescribed(name, [asked, ...remaining], silent);
   const kinds = [...text.matchAll(/([\w.-]+?)\.? has (\d+) resource instances/g)];
   const holders = [...text.matchAll(/(\S+) in \d+ resource instances/g)].map(([, finalizer = ""]) => finalizer);
   const left = listed(kinds.map(([, kind, count]) => `${count} ${kind}`));
@@ -154,5 +156,27 @@ function heldNamespace(name: string, asked: string, remaining: readonly string[]
           `See them with \`kubectl get ${kind} -n ${name}\`, then find what holds one with \`orlop why ${kind}/NAME -n ${name}\`.`,
         ]
       : ["Find the remaining objects and run `orlop why` on them: an object with a finalizer keeps its namespace."],
+  };
+}
+
+/** The APIServices in `Discovery failed for some groups, …: metrics.k8s.io/v1beta1: stale GroupVersion discovery: …`. */
+function silentServices(remaining: readonly string[]): string[] {
+  const failed = remaining.filter((message) => message.startsWith("Discovery failed")).join("\n");
+  const groups = [...failed.matchAll(/([a-z0-9.-]{1,253})\/(v[a-z0-9]{1,60}): /g)];
+  return [...new Set(groups.map(([, group, version]) => `${version}.${group}`))];
+}
+
+function undescribed(name: string, evidence: readonly string[], services: readonly string[]): Explanation {
+  const [first = ""] = services;
+  const one = services.length === 1;
+  return {
+    hop: undefined,
+    state: "Terminating",
+    headline: `Namespace ${name} cannot be removed because ${one ? "the server" : "servers"} behind the APIService${one ? "" : "s"} ${listed(services)} ${one ? "does" : "do"} not answer: nobody knows what it still contains.`,
+    evidence,
+    advice: [
+      `See why: \`orlop why apiservice/${first}\`.`,
+      `If the server is gone for good, delete the APIService: \`kubectl delete apiservice ${first}\`.`,
+    ],
   };
 }
