@@ -84,9 +84,9 @@ export const unsupportedValue = (path: Place, value: unknown, supported: readonl
 export const forbiddenValue = (path: Place, detail: string): FieldError =>
   fault(path, "FieldValueForbidden", withDetail("Forbidden", detail));
 export const tooLong = (path: Place, maxLength: number): FieldError =>
-  fault(path, "FieldValueTooLong", `Too long: may not be more than ${maxLength} bytes`);
+  fault(path, "FieldValueTooLong", `Too long: may not be more than ${maxLength} ${maxLength === 1 ? "byte" : "bytes"}`);
 export const tooMany = (path: Place, actual: number, max: number): FieldError =>
-  fault(path, "FieldValueTooMany", `Too many: ${actual}: must have at most ${max} items`);
+  fault(path, "FieldValueTooMany", `Too many: ${actual}: must have at most ${max} ${max === 1 ? "item" : "items"}`);
 
 const fault = (path: Place, reason: FieldErrorReason, message: string): FieldError => ({
   path: path.toString(),
