@@ -23,6 +23,9 @@ test("parseFlags() says which flag is unknown and which was meant, without Node'
     parse,
     (error) => error instanceof UserError && error.message === "Unknown option '--prot': did you mean --port?",
   );
+  const negative = () => parseFlags(["--nodes", "-1"], { nodes: { type: "string" } });
+  const needsValue = '--nodes needs a value; one that starts with "-" is written --nodes=VALUE';
+  assert.throws(negative, (error) => error instanceof UserError && error.message === needsValue);
   const far = () => parseFlags(["--colour"], { port: { type: "string" } });
   assert.throws(far, (error) => error instanceof UserError && error.message === "Unknown option '--colour'");
 });

@@ -44,8 +44,14 @@ export function parseFlags<const O extends NonNullable<ParseArgsConfig["options"
     // Node appends advice on positional arguments, which does not apply here.
     const message =
       error instanceof Error ? error.message.replace(/\. To specify a positional.*$/s, "") : String(error);
-    throw new UserError(withSuggestion(message, Object.keys(options)));
+    throw new UserError(ambiguous(message) ?? withSuggestion(message, Object.keys(options)));
   }
+}
+
+/** Node's message has three lines, and does not say that a negative number is meant by it. */
+function ambiguous(message: string): string | undefined {
+  const flag = /^Option '(?:-\w, )?--([\w-]+).*' argument is ambiguous/.exec(message)?.[1];
+  return flag && `--${flag} needs a value; one that starts with "-" is written --${flag}=VALUE`;
 }
 
 /** Names the flag that was probably meant instead of an unknown one. */

@@ -41,7 +41,12 @@ test("securityOptions() puts the issuer before names, as upstream, unless they a
 
 const wrong: readonly (readonly [line: string, message: RegExp])[] = [
   ["--anonymous-auth=maybe", /--anonymous-auth must be true or false, not "maybe"/],
-  ["--oidc-client-id c", /needs both --oidc-issuer-url and --oidc-client-id/],
+  ["--oidc-client-id c", /^--oidc-client-id needs --oidc-issuer-url$/],
+  ["--oidc-issuer-url https://i", /^--oidc-issuer-url needs --oidc-client-id$/],
+  ["--oidc-ca-file a", /^--oidc-ca-file needs --oidc-issuer-url and --oidc-client-id$/],
+  ["--oidc-issuer-url=", /^--oidc-issuer-url must not be empty$/],
+  ["--requestheader-client-ca-file a", /^--requestheader-client-ca-file needs --requestheader-username-headers$/],
+  ["--requestheader-username-headers X", /^--requestheader-username-headers needs --requestheader-client-ca-file$/],
   ["--oidc-issuer-url https://i --oidc-client-id c --oidc-signing-algs HS256", /--oidc-signing-algs must list some of/],
   ["--oidc-issuer-url https://i --oidc-client-id c --oidc-required-claim a", /must be CLAIM=VALUE, not "a"/],
   ["--authentication-config a --oidc-client-id c", /--authentication-config excludes --oidc-client-id/],

@@ -176,14 +176,15 @@ const algorithms = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256
 
 function issuerOptions(values: Values): IssuerOptions | undefined {
   const configFile = values["authentication-config"];
-  const used = oidcFlags.find((flag) => values[flag] !== undefined);
+  const given = oidcFlags.filter((flag) => values[flag] !== undefined);
+  const [used] = given;
   if (configFile) {
     if (used) throw new UserError(`--authentication-config excludes --${used}: put what it says into the file`);
     return { configFile: path.resolve(configFile) };
   }
   if (!used) return undefined;
   const { "oidc-issuer-url": issuerUrl, "oidc-client-id": clientId, "oidc-ca-file": caFile } = values;
-  if (!issuerUrl || !clientId) throw new UserError(`--${used} needs both --oidc-issuer-url and --oidc-client-id`);
+  if (!issuerUrl || !clientId) throw lacking(values, given, ["oidc-issuer-url", "oidc-client-id"]);
   const usernameClaim = values["oidc-username-claim"] ?? "sub";
   return {
     issuerUrl,
@@ -196,6 +197,14 @@ function issuerOptions(values: Values): IssuerOptions | undefined {
     algorithms: signingAlgorithms(values["oidc-signing-algs"]),
     requiredClaims: Object.fromEntries((values["oidc-required-claim"] ?? []).map(requiredClaim)),
   };
+}
+
+/** Flags that make no sense without others: the error names those that are missing. */
+function lacking(values: Values, given: readonly string[], needed: readonly TextFlag[]): UserError {
+  const missing = needed.filter((flag) => !values[flag]);
+  const used = given.find((flag) => !missing.some((one) => one === flag));
+  if (used === undefined) return new UserError(`--${given[0]} must not be empty`);
+  return new UserError(`--${used} needs ${missing.map((flag) => `--${flag}`).join(" and ")}`);
 }
 
 /** Names of different issuers differ by default; addresses of mail do so by themselves. */
@@ -262,13 +271,13 @@ function longestLife(text: string): number {
 
 function frontProxyOptions(values: Values): SecurityOptions["frontProxy"] {
   const caFile = values["requestheader-client-ca-file"];
-  const used = Object.keys(securityFlags).find(
+  const given = Object.keys(securityFlags).filter(
     (flag) => flag.startsWith("requestheader-") && values[flag as TextFlag] !== undefined,
   );
-  if (!used) return undefined;
+  if (given.length === 0) return undefined;
   const usernameHeaders = headerNames(values, "requestheader-username-headers");
   if (!caFile || usernameHeaders.length === 0) {
-    throw new UserError(`--${used} needs --requestheader-client-ca-file and --requestheader-username-headers`);
+    throw lacking(values, given, ["requestheader-client-ca-file", "requestheader-username-headers"]);
   }
   return {
     caFile: path.resolve(caFile),

@@ -157,6 +157,12 @@ test("readWebhookConfig() names the file and the field of a mistake", async () =
     await faultOf(JSON.stringify(kubeconfigOf({ server: "a" }, {}))),
     /^FILE: clusters\[0\].cluster.server must/,
   );
+  assert.equal(await faultOf(""), "FILE: clusters: Required value: names no server");
+  const flagged = openWebhook(file, { clock: systemClock, flag: "hook-file" });
+  await assert.rejects(flagged, {
+    name: "KubeconfigError",
+    message: `--hook-file: ${file}: clusters: Required value: names no server`,
+  });
   assert.match(await faultOf("{"), /^FILE: is neither YAML nor JSON/);
   await assert.rejects(readWebhookConfig(join(dir.path, "none")), { message: /none: cannot be read: ENOENT$/ });
 });

@@ -20,6 +20,8 @@ export interface WebhookDeps extends Partial<ExchangeLimits> {
   /** The environment of credential programs. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly retry?: WebhookRetry;
+  /** The flag that names the file, for messages. */
+  readonly flag?: string | undefined;
 }
 
 /** How often one document is sent, and the pauses in between. */
@@ -44,14 +46,21 @@ const once: WebhookRetry = { attempts: 1, baseMs: 0, maxMs: 0 };
 
 /** Reads the file now, so that a mistake in it is known at the start; connects when something is posted. */
 export async function openWebhook(kubeconfigPath: string, deps: WebhookDeps): Promise<Webhook> {
-  return createWebhook(await readWebhookConfig(kubeconfigPath), deps);
+  try {
+    return createWebhook(await readWebhookConfig(kubeconfigPath), deps);
+  } catch (error) {
+    if (!(error instanceof KubeconfigError) || deps.flag === undefined) throw error;
+    throw new KubeconfigError(`--${deps.flag}: ${error.message}`, { cause: error });
+  }
 }
 
 /** The connection of the file's current context. Fails with a KubeconfigError that names the file. */
 export async function readWebhookConfig(path: string): Promise<ClientConfig> {
   try {
-    const { config } = await resolveContext(await loadKubeconfig({ path, env: {} }));
-    return config;
+    const kubeconfig = await loadKubeconfig({ path, env: {} });
+    if (kubeconfig.clusters.size === 0 && kubeconfig.contexts.size === 0)
+      throw new KubeconfigError(`${path}: clusters: Required value: names no server`);
+    return (await resolveContext(kubeconfig)).config;
   } catch (error) {
     if (!(error instanceof KubeconfigError) || error.message.includes(path)) throw error;
     throw new KubeconfigError(`${path}: ${error.message}`, { cause: error });

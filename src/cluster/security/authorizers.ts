@@ -18,6 +18,8 @@ export interface AuthorizersDeps {
 interface MakerDeps extends AuthorizersDeps {
   /** The policies of mode ABAC. */
   readonly policyFile?: string | undefined;
+  /** The flag that names the webhook's file, if it is not in a configuration. */
+  readonly flag?: string;
 }
 
 /** The authorisers that need the API server's caches. */
@@ -40,7 +42,7 @@ export async function loadAuthorizers(
 ): Promise<ConfiguredAuthorizers> {
   const deps = { ...loadDeps, policyFile: options.policyFile };
   if ("configFile" in options) return await followedAuthorizers(options.configFile, deps);
-  const made = await makeAll(configurationOf(options), deps);
+  const made = await makeAll(configurationOf(options), { ...deps, flag: "authorization-webhook-config-file" });
   return { chain: made.chain, run: async () => {}, [Symbol.dispose]: made[Symbol.dispose] };
 }
 
@@ -101,7 +103,7 @@ async function abacMaker(policyFile: string | undefined): Promise<() => Authoriz
 
 async function makerOf(
   { type = "", name = "", webhook: config }: AuthorizerConfiguration,
-  { clock, log, policyFile }: MakerDeps,
+  { clock, log, policyFile, flag }: MakerDeps,
   opened: Webhook[],
 ): Promise<(builtIn: BuiltInAuthorizers) => Authorizer> {
   if (type === "Node" || type === "RBAC") return (builtIn) => builtIn[type];
@@ -119,6 +121,7 @@ async function makerOf(
     clock,
     timeoutMs: millisecondsOf(config.timeout),
     retry: webhookRetry,
+    flag,
   });
   opened.push(webhook);
   const conditions = config.matchConditions ?? [];

@@ -144,6 +144,8 @@ async function webhookMaker(
     import("#client/webhook/webhook.ts"),
     import("./authorizers.ts"),
   ]);
-  const webhook = opened.use(await openWebhook(configFile, { clock, timeoutMs: tokenReviewMs, retry: webhookRetry }));
+  const flag = "authentication-token-webhook-config-file";
+  const settings = { clock, timeoutMs: tokenReviewMs, retry: webhookRetry, flag };
+  const webhook = opened.use(await openWebhook(configFile, settings));
   return ({ audiences }) => tokenWebhook({ webhook, version, ttlMs, audiences, clock, log });
 }

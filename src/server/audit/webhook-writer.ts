@@ -17,7 +17,8 @@ export async function openAuditWebhook(
   { file, initialBackoffMs }: AuditWebhookOptions,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
 ): Promise<AuditWriter> {
-  const webhook = await openWebhook(file, { clock, retry: { ...retries, baseMs: initialBackoffMs, random } });
+  const retry = { ...retries, baseMs: initialBackoffMs, random };
+  const webhook = await openWebhook(file, { clock, retry, flag: "audit-webhook-config-file" });
   const end = new AbortController();
   return {
     async write(events) {
