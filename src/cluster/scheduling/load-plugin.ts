@@ -3,10 +3,11 @@ import { pathToFileURL } from "node:url";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
+import { closest } from "#lib/text/closest.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type SchedulerPlugin } from "#scheduler/framework.ts";
-import { guard } from "#scheduler/own/guard.ts";
+import { guard, hooks } from "#scheduler/own/guard.ts";
 import { ConfigFileError } from "#server/config/config-file.ts";
 
 /** What a user's plugin is given when the scheduler starts. */
@@ -52,8 +53,9 @@ export async function loadOwnPlugin(name: string, args: unknown, place: Place, l
     } catch (cause) {
       throw new ConfigFileError(`${at}: plugin ${file} failed to start: ${messageOf(cause)}`, { cause });
     }
-    if (typeof plugin === "object" && plugin !== null) return guard(name, plugin as SchedulerPlugin, context.clock);
-    throw new ConfigFileError(`${at}: plugin ${file} must return an object with hooks`);
+    const fault = faultOf(plugin);
+    if (fault) throw new ConfigFileError(`${at}: plugin ${file} ${fault}`);
+    return guard(name, plugin as SchedulerPlugin, context.clock);
   };
 }
 
@@ -66,4 +68,27 @@ async function importPlugin(file: string, at: string): Promise<(context: PluginC
   }
   if (typeof loaded.default === "function") return loaded.default as (context: PluginContext) => unknown;
   throw new ConfigFileError(`${at}: ${file} must export a function as default, which returns the plugin`);
+}
+
+const settings = ["weight", "retryOn"];
+
+/** What is wrong with what a plugin's file returned. Functions and state of its own are fine, but not misspelt hooks. */
+function faultOf(plugin: unknown): string | undefined {
+  if (typeof plugin !== "object" || plugin === null) return "must return an object with hooks";
+  const missing = (names: readonly string[]): string[] => names.filter((name) => !(name in plugin));
+  for (const [name, isFunction] of membersOf(plugin)) {
+    const known: readonly string[] = isFunction ? hooks : settings;
+    const meant = known.includes(name) ? undefined : closest(name, missing(known));
+    if (meant) return `has ${JSON.stringify(name)}, which the scheduler does not know: did you mean ${meant}?`;
+  }
+  if (hooks.some((hook) => hook in plugin)) return undefined;
+  return "must return an object with hooks, such as filter or score";
+}
+
+/** The names in the object and in its class, and which are functions. */
+function* membersOf(plugin: object): Iterable<[name: string, isFunction: boolean]> {
+  for (let at: object | null = plugin; at && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (name !== "constructor") yield [name, typeof value === "function"];
+  }
 }

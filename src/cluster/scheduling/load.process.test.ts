@@ -187,3 +187,26 @@ for (const [text, message] of refused) {
     await assert.rejects(load(text), { message });
   });
 }
+
+const misspelt: readonly (readonly [plugin: string, message: string | undefined])[] = [
+  ["({ filtr() {} })", 'has "filtr", which the scheduler does not know: did you mean filter?'],
+  [
+    "new (class { prefilter() {} filter() {} })()",
+    'has "prefilter", which the scheduler does not know: did you mean preFilter?',
+  ],
+  ["({ score: () => 1, weigth: 2 })", 'has "weigth", which the scheduler does not know: did you mean weight?'],
+  ["({ helper() {} })", "must return an object with hooks, such as filter or score"],
+  ["7", "must return an object with hooks"],
+  ["({ score: () => 1, scores: () => 2, bound: new Map(), helper() {} })", undefined],
+];
+for (const [plugin, message] of misspelt) {
+  test(`a plugin that returns ${plugin} is ${message ? "refused" : "accepted"}`, async () => {
+    const text =
+      "profiles: [{ plugins: { multiPoint: { enabled: [{ name: A }] } }, pluginConfig: [{ name: A, args: { module: a.mjs } }] }]";
+    const loaded = load(text, { "a.mjs": `export default () => ${plugin};` });
+
+    if (message === undefined) await loaded;
+    else
+      await assert.rejects(loaded, { message: `scheduler.yaml: profiles[0].pluginConfig[0]: plugin a.mjs ${message}` });
+  });
+}

@@ -17,7 +17,8 @@ export class PluginError extends Error {
 
 type Hook = (...args: unknown[]) => unknown;
 
-const hooks = [
+/** What a plugin can have. */
+export const hooks = [
   "follow",
   "preEnqueue",
   "groupOf",
