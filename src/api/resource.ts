@@ -79,6 +79,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly conversion?: Conversion | undefined;
   /** Another server serves it: there is no local copy, and that server may not answer. */
   readonly isRemote?: true;
+  /** That other server. Versions of a group that the same server serves are the same objects. */
+  readonly remoteServer?: string;
   /** It has no protobuf form. */
   readonly isJsonOnly?: boolean;
   /** Why no object can be created any more; undefined while it can. */

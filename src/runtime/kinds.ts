@@ -15,8 +15,10 @@ export const fixedKinds = (resources: readonly Resource[]): Kinds => ({
 
 /** Kinds that other servers serve, as those describe them: each in the version that its server prefers. */
 export interface RemoteKinds extends Kinds {
+  /** The same kinds in every version. */
+  inAllVersions(): readonly Resource[];
   /** Groups and versions whose servers do not say what they serve. */
   undescribed(): readonly string[];
 }
 
-export const noRemoteKinds: RemoteKinds = { ...fixedKinds([]), undescribed: () => [] };
+export const noRemoteKinds: RemoteKinds = { ...fixedKinds([]), inAllVersions: () => [], undescribed: () => [] };

@@ -47,8 +47,15 @@ export interface GroupVersionKind {
 /** What another server says about a group and version that it serves. */
 export interface RemoteVersion extends VersionDiscovery {
   readonly group: string;
+  /** The service that stands for the server. */
+  readonly server: string;
   /** The server does not answer. */
   readonly isStale: boolean;
+}
+
+export interface RemoteResources {
+  readonly preferred: readonly Resource[];
+  readonly inAllVersions: readonly Resource[];
 }
 
 /** Answers requests for the groups and versions of other servers. */
@@ -59,8 +66,8 @@ export interface RemoteServer {
   /** Changes with what `versions` returns. */
   readonly generation: number;
   versions(): readonly RemoteVersion[];
-  /** What `versions` describes, as Resources. */
-  kinds(): readonly Resource[];
+  /** What `versions` describes, as Resources: for each server in the version that it prefers, and in all versions. */
+  kinds(): RemoteResources;
   /** Calls the handler after every change of `versions`. */
   subscribe(handler: () => void): void;
 }
@@ -78,7 +85,11 @@ export class RemoteRoutes implements RemoteKinds {
   }
 
   all(): readonly Resource[] {
-    return this.#server?.kinds() ?? [];
+    return this.#server?.kinds().preferred ?? [];
+  }
+
+  inAllVersions(): readonly Resource[] {
+    return this.#server?.kinds().inAllVersions ?? [];
   }
 
   undescribed(): readonly string[] {

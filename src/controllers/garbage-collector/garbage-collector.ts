@@ -1,15 +1,16 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type ApiObject } from "#api/resource.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { Nudge } from "#lib/async/nudge.ts";
-import { isAbort, orAborted, runTogether } from "#lib/async/tasks.ts";
+import { aborted, isAbort, orAborted, runTogether } from "#lib/async/tasks.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
-import { type Kinds } from "#runtime/kinds.ts";
+import { type Kinds, type RemoteKinds } from "#runtime/kinds.ts";
 import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
 import { workOff } from "#runtime/work-off.ts";
 import { type Work, WorkQueue } from "#runtime/work-queue.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";
 import { keyOf, OwnerGraph, ownerPlace, type Place } from "./owner-graph.ts";
+import { type Collectable, isSameResource } from "./owner-kinds.ts";
 import {
   foregroundFinalizer,
   isBlocking,
@@ -22,7 +23,7 @@ import {
 
 export interface GarbageCollectorDeps extends RunDeps {
   readonly kinds: Kinds;
-  readonly remoteKinds: Kinds;
+  readonly remoteKinds: RemoteKinds;
 }
 
 const workers = 20;
@@ -35,23 +36,31 @@ const rememberedAbsent = 4096;
 export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: AbortSignal): Promise<void> {
   const backlog = new Backlog(deps);
   deps.onQueue?.("garbage-collector", backlog.queue);
-  const graph = new OwnerGraph(deps, (place, trace) => backlog.add(place, trace));
+  const known = { ...deps, collectable: () => collectable(deps) };
+  const graph = new OwnerGraph(known, (place, trace) => backlog.add(place, trace));
   const close = () => backlog.queue.close();
   const changed = new Nudge();
-  const stops = [deps.kinds, deps.remoteKinds].map((kinds) => kinds.subscribe(() => changed.give()));
+  const stops = [deps.kinds, deps.remoteKinds].map((kinds) =>
+    kinds.subscribe(() => {
+      graph.kindsChanged();
+      changed.give();
+    }),
+  );
   signal.addEventListener("abort", close, { once: true });
   if (signal.aborted) close();
   try {
-    await graph.follow(collectable(deps), signal);
+    await graph.follow(signal);
     const collector = new Collector(deps, graph);
     const work = (stop: AbortSignal) => backlog.workOff((place) => collector.collect(place, stop), stop);
     const refresh = async (stop: AbortSignal): Promise<void> => {
       while (!stop.aborted) {
         await orAborted(changed.taken(), stop);
-        await graph.follow(collectable(deps), stop);
+        await graph.follow(stop);
       }
     };
-    await runTogether(signal, [...Array.from({ length: workers }, () => work), refresh]);
+    // The workers wait for the queue, so a task that fails must close it, or nobody would learn of the failure.
+    const closeAtEnd = (stop: AbortSignal) => aborted(stop).then(close);
+    await runTogether(signal, [...Array.from({ length: workers }, () => work), refresh, closeAtEnd]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   } finally {
@@ -98,11 +107,13 @@ class Backlog {
 }
 
 /** Kinds without owners and dependents, such as events, are left out. */
-const collectable = (deps: GarbageCollectorDeps): Resource[] =>
-  [...deps.kinds.all(), ...deps.remoteKinds.all()].filter(
+const collectable = ({ kinds, remoteKinds }: GarbageCollectorDeps): Collectable => ({
+  followed: [...kinds.all(), ...remoteKinds.all()].filter(
     ({ verbs, hasNoDependents, storedAs }) =>
       !storedAs && !hasNoDependents && verbs.includes("delete") && verbs.includes("watch"),
-  );
+  ),
+  served: [...kinds.all(), ...remoteKinds.inAllVersions()],
+});
 
 /** Acts on one object at a time. */
 class Collector {
@@ -127,19 +138,16 @@ class Collector {
   /** Removes the owner from all its dependents, then lets its deletion finish. */
   async #orphan(place: Place, owner: ApiObject, signal: AbortSignal): Promise<void> {
     const { uid = "" } = owner.metadata;
-    const dependents = this.#graph.dependentsOf(uid);
-    await Promise.all(dependents.map((dependent) => this.#unlink(dependent, [uid], signal)));
+    const dependents = this.#graph.dependentsOf(place, uid);
+    await Promise.all(dependents.map((dependent) => this.#unlink(dependent.place, [uid], signal)));
     await this.#removeFinalizer(place, orphanFinalizer, signal);
   }
 
   /** Lets the owner's deletion finish once no blocking dependent is left. */
   async #deleteForeground(place: Place, owner: ApiObject, signal: AbortSignal): Promise<void> {
     const { uid = "" } = owner.metadata;
-    const isLeft = (dependent: Place): boolean => {
-      const object = this.#graph.get(dependent);
-      return object !== undefined && isBlocking(object, uid);
-    };
-    if (!this.#graph.dependentsOf(uid).some(isLeft)) await this.#removeFinalizer(place, foregroundFinalizer, signal);
+    const isLeft = this.#graph.dependentsOf(place, uid).some(({ object }) => isBlocking(object, uid));
+    if (!isLeft) await this.#removeFinalizer(place, foregroundFinalizer, signal);
   }
 
   async #check(place: Place, signal: AbortSignal): Promise<void> {
@@ -147,10 +155,7 @@ class Collector {
     if (!latest || latest.metadata.deletionTimestamp) return;
     const owners = await this.#classify(place, latest.metadata.ownerReferences ?? [], signal);
     if (!owners) return;
-    const dependents = this.#graph.dependentsOf(latest.metadata.uid ?? "").flatMap((dependent) => {
-      const object = this.#graph.get(dependent);
-      return object ? [object] : [];
-    });
+    const dependents = this.#graph.dependentsOf(place, latest.metadata.uid ?? "").map(({ object }) => object);
     const plan = planCollection(latest, owners, dependents);
     if (plan.type === "unlink") await this.#unlink(place, plan.uids, signal);
     if (plan.type !== "delete") return;
@@ -183,11 +188,16 @@ class Collector {
   }
 
   /** Asks the server, because the informers may not have seen a new owner yet. */
-  async #owner(place: Place, { uid }: OwnerReference, signal: AbortSignal): Promise<ApiObject | undefined> {
+  async #owner(place: Place, reference: OwnerReference, signal: AbortSignal): Promise<ApiObject | undefined> {
+    const { uid } = reference;
     const key = `${keyOf(place)} ${uid}`;
     if (this.#absent.get(key)) return undefined;
     const owner = await this.#read(place, signal);
     if (owner?.metadata.uid === uid) return owner;
+    // Another server may have begun to answer in its place, and knows nothing about this owner.
+    const resource = this.#graph.resourceOf(reference);
+    if (!resource || !isSameResource(resource, place.resource))
+      throw new Error(`${key} is served by another server now`);
     this.#absent.set(key, true);
     return undefined;
   }
@@ -209,8 +219,9 @@ class Collector {
   }
 
   async #unlink(place: Place, uids: readonly string[], signal: AbortSignal): Promise<void> {
+    const gone = new Set(uids);
     await this.#change(place, signal, ({ metadata }) => {
-      const left = (metadata.ownerReferences ?? []).filter(({ uid }) => !uids.includes(uid));
+      const left = (metadata.ownerReferences ?? []).filter(({ uid }) => !gone.has(uid));
       if (left.length === (metadata.ownerReferences?.length ?? 0)) return undefined;
       return { ownerReferences: left.length > 0 ? left : null };
     });

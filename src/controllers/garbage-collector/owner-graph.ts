@@ -1,9 +1,12 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
-import { type ApiObject, groupOf, type Resource } from "#api/resource.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
+import { isAbort } from "#lib/async/tasks.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type InformerDeps, startInformers } from "#runtime/cached-informer.ts";
 import { type Change, type Informer, type Informers } from "#runtime/informer.ts";
+import { type Collectable, isSameResource, kindOf, OwnerKinds } from "./owner-kinds.ts";
 
 /** The location of an object. */
 export interface Place {
@@ -14,6 +17,8 @@ export interface Place {
 
 export interface GraphDeps extends InformerDeps {
   readonly informers: Informers;
+  /** The kinds of this moment. */
+  collectable(): Collectable;
   /** For the kinds of other servers. */
   readonly client: Client;
 }
@@ -30,6 +35,8 @@ export class OwnerGraph {
   readonly #wake: Wake;
   readonly #dependents = new Map<string, Map<string, Place>>();
   readonly #kinds = new Map<string, { readonly informer: Informer; stop(): Promise<void> }>();
+  /** undefined if the kinds have changed since. */
+  #owners: OwnerKinds | undefined;
   /** Until all kinds are known, an owner that is not found may only not have been read yet. */
   #isComplete = false;
 
@@ -38,34 +45,52 @@ export class OwnerGraph {
     this.#wake = wake;
   }
 
-  /** Adds the objects of these kinds, one kind after another, and drops kinds that no longer exist. */
-  async follow(resources: readonly Resource[], signal: AbortSignal): Promise<void> {
-    const wanted = new Map(resources.map((resource) => [kindOf(resource), resource]));
+  /** From now on references mean what the kinds of this moment say, even before `follow` has caught up. */
+  kindsChanged(): void {
+    this.#owners = undefined;
+  }
+
+  /** Adds the objects of new kinds, one kind after another, and drops kinds that no longer exist. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const { followed } = this.#deps.collectable();
+    const wanted = new Map(followed.map((resource) => [kindOf(resource), resource]));
     for (const [kind, { informer, stop }] of this.#kinds) {
-      if (wanted.get(kind) === informer.resource) continue;
+      const resource = wanted.get(kind);
+      if (resource && isSameResource(resource, informer.resource)) continue;
       await stop();
       this.#kinds.delete(kind);
       this.#forget(kind);
     }
+    const added = new Set<string>();
     for (const [kind, resource] of wanted) {
-      if (!this.#kinds.has(kind)) await this.#followKind(kind, resource, signal);
+      if (this.#kinds.has(kind)) continue;
+      if (await this.#followKind(kind, resource, signal)) added.add(kind);
     }
+    // Owners of a kind that was replaced may have gone in between.
     if (!this.#isComplete) this.#complete();
+    else if (added.size > 0) this.#wakeUnowned(added);
   }
 
-  async #followKind(kind: string, resource: Resource, signal: AbortSignal): Promise<void> {
-    // Nobody else follows the objects of another server, and nothing waits for a server that may not answer.
-    const remote = resource.isRemote ? startInformers(this.#deps.client, this.#deps) : undefined;
-    const informer = (remote ?? this.#deps.informers).of(resource);
-    if (!remote) await informer.synced(signal);
-    const unsubscribe = informer.subscribe((change) => this.#take(resource, change));
-    const stop = async () => {
-      unsubscribe();
-      await remote?.[Symbol.asyncDispose]();
-    };
-    this.#kinds.set(kind, { informer, stop });
-    // Owners of a kind that was replaced may have gone in between.
-    if (this.#isComplete) this.#wakeUnowned(kind);
+  /** A kind that cannot be followed must not keep the others from being followed. */
+  async #followKind(kind: string, resource: Resource, signal: AbortSignal): Promise<boolean> {
+    try {
+      // Nobody else follows the objects of another server, and nothing waits for a server that may not answer.
+      const remote = resource.isRemote ? startInformers(this.#deps.client, this.#deps) : undefined;
+      const informer = (remote ?? this.#deps.informers).of(resource);
+      if (remote) await nextTurn();
+      else await informer.synced(signal);
+      const unsubscribe = informer.subscribe((change) => this.#take(resource, change));
+      const stop = async () => {
+        unsubscribe();
+        await remote?.[Symbol.asyncDispose]();
+      };
+      this.#kinds.set(kind, { informer, stop });
+      return true;
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      this.#deps.log.error("a kind is not garbage collected", { kind, error });
+      return false;
+    }
   }
 
   /** Drops the objects of a kind as dependents: those that still exist come back with their new informer. */
@@ -76,14 +101,15 @@ export class OwnerGraph {
     }
   }
 
-  /** Wakes the dependents of owners of this kind that do not exist. */
-  #wakeUnowned(kind: string): void {
+  /** Wakes the dependents of owners of these kinds that do not exist. */
+  #wakeUnowned(kinds: ReadonlySet<string>): void {
     for (const places of this.#dependents.values()) {
       for (const place of places.values()) {
         const references = this.get(place)?.metadata.ownerReferences ?? none;
-        const isConcerned = references.some(
-          (reference) => referenceKind(reference) === kind && !this.#isThere(reference, place),
-        );
+        const isConcerned = references.some((reference) => {
+          const owner = this.resourceOf(reference);
+          return owner && kinds.has(kindOf(owner)) && !this.#isThere(reference, place);
+        });
         if (isConcerned) this.#wake(place, undefined);
       }
     }
@@ -97,14 +123,31 @@ export class OwnerGraph {
     return this.#kinds.get(kindOf(resource))?.informer.get({ namespace, name });
   }
 
-  /** The places of the objects with this owner. */
-  dependentsOf(uid: string): Place[] {
-    return [...(this.#dependents.get(uid)?.values() ?? [])];
+  /**
+   * The objects that have this owner: their references name not only its uid, which others may know and repeat, but the
+   * owner itself.
+   */
+  dependentsOf(owner: Place, uid: string): Dependent[] {
+    const found: Dependent[] = [];
+    for (const place of this.#dependents.get(uid)?.values() ?? []) {
+      const object = this.get(place);
+      const isOwned = (reference: OwnerReference): boolean =>
+        reference.uid === uid && this.#isReferenceTo(owner, reference, place.namespace);
+      if (object?.metadata.ownerReferences?.some(isOwned)) found.push({ place, object });
+    }
+    return found;
   }
 
-  /** The kind of a reference; undefined if it does not exist. */
-  resourceOf({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">): Resource | undefined {
-    return this.#kinds.get(referenceKind({ apiVersion, kind }))?.informer.resource;
+  #isReferenceTo(owner: Place, reference: OwnerReference, namespace: string): boolean {
+    const resource = this.resourceOf(reference);
+    if (!resource || kindOf(resource) !== kindOf(owner.resource) || reference.name !== owner.name) return false;
+    return resource.scope === "Cluster" || namespace === owner.namespace;
+  }
+
+  /** The kind of a reference; undefined if nobody serves it. */
+  resourceOf(reference: Pick<OwnerReference, "apiVersion" | "kind">): Resource | undefined {
+    this.#owners ??= new OwnerKinds(this.#deps.collectable());
+    return this.#owners.find(reference);
   }
 
   /** Checks everything that was uncertain while kinds were missing. */
@@ -134,8 +177,9 @@ export class OwnerGraph {
     { old, now, trace }: { old: readonly OwnerReference[]; now: readonly OwnerReference[]; trace: string | undefined },
   ): void {
     const key = keyOf(place);
+    const nextOf = new Map(now.map((reference) => [reference.uid, reference]));
     for (const reference of old) {
-      const next = now.find(({ uid }) => uid === reference.uid);
+      const next = nextOf.get(reference.uid);
       // An owner that waited for this object need not wait any longer.
       if (reference.blockOwnerDeletion && !next?.blockOwnerDeletion) this.#wakeOwner(reference, place, trace);
       if (next) continue;
@@ -150,9 +194,9 @@ export class OwnerGraph {
     }
   }
 
-  /** The owner is gone: wakes its dependents. */
+  /** The owner is gone: wakes its dependents, which are checked before anything happens to them. */
   #wakeAfter({ metadata }: ApiObject, trace: string | undefined): void {
-    for (const dependent of this.dependentsOf(metadata.uid ?? "")) this.#wake(dependent, trace);
+    for (const place of this.#dependents.get(metadata.uid ?? "")?.values() ?? []) this.#wake(place, trace);
   }
 
   #wakeOwner(reference: OwnerReference, { namespace }: Place, trace: string | undefined): void {
@@ -188,13 +232,18 @@ export class OwnerGraph {
   }
 }
 
+/** An object with an owner, and where it is. */
+export interface Dependent {
+  readonly place: Place;
+  readonly object: ApiObject;
+}
+
 const none: readonly OwnerReference[] = [];
 
-const kindOf = ({ group, kind }: Resource): string => `${group}/${kind}`;
-const referenceKind = ({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">): string =>
-  `${groupOf(apiVersion)}/${kind}`;
-export const keyOf = ({ resource, namespace, name }: Place): string =>
-  `${resource.group}/${resource.plural}/${namespace}/${name}`;
+export const keyOf = ({ resource, namespace, name }: Place): string => {
+  const key = `${resource.group}/${resource.plural}/${namespace}/${name}`;
+  return resource.isRemote ? `${key} of ${resource.remoteServer}` : key;
+};
 
 const placeOf = (resource: Resource, { metadata }: ApiObject): Place => ({
   resource,

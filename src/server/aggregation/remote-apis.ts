@@ -87,8 +87,9 @@ export class RemoteApis {
 
   /** Everything that is known about the groups and versions. Nothing is, before their servers have answered. */
   versions(): RemoteVersion[] {
-    return Array.from(this.#byName.values(), ({ name, group, version }) => ({
+    return Array.from(this.#byName.values(), ({ name, group, version, service }) => ({
       group,
+      server: `${service.namespace}/${service.name}:${service.port}`,
       ...(this.#described.get(name) ?? { version, resources: [], isStale: true }),
     }));
   }
