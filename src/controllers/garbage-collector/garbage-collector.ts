@@ -1,6 +1,7 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { ignoreNotFound } from "#api/status.ts";
+import { metadataClient } from "#client/metadata/metadata-client.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { aborted, isAbort, orAborted, runTogether } from "#lib/async/tasks.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
@@ -123,7 +124,7 @@ class Collector {
   readonly #absent = new LruMap<string, true>(rememberedAbsent);
 
   constructor(deps: GarbageCollectorDeps, graph: OwnerGraph) {
-    this.#deps = deps;
+    this.#deps = { ...deps, client: metadataClient(deps.client) };
     this.#graph = graph;
   }
 

@@ -1,6 +1,8 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
+import { boundedMetadata } from "#client/metadata/bounded-metadata.ts";
+import { ServerRooms } from "#client/metadata/server-room.ts";
 import { isAbort } from "#lib/async/tasks.ts";
 import { nextTurn } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
@@ -33,6 +35,7 @@ type Wake = (place: Place, trace: string | undefined) => void;
 export class OwnerGraph {
   readonly #deps: GraphDeps;
   readonly #wake: Wake;
+  readonly #rooms: ServerRooms;
   readonly #dependents = new Map<string, Map<string, Place>>();
   readonly #kinds = new Map<string, { readonly informer: Informer; stop(): Promise<void> }>();
   /** undefined if the kinds have changed since. */
@@ -42,6 +45,7 @@ export class OwnerGraph {
 
   constructor(deps: GraphDeps, wake: Wake) {
     this.#deps = deps;
+    this.#rooms = new ServerRooms(deps.clock);
     this.#wake = wake;
   }
 
@@ -75,14 +79,14 @@ export class OwnerGraph {
   async #followKind(kind: string, resource: Resource, signal: AbortSignal): Promise<boolean> {
     try {
       // Nobody else follows the objects of another server, and nothing waits for a server that may not answer.
-      const remote = resource.isRemote ? startInformers(this.#deps.client, this.#deps) : undefined;
-      const informer = (remote ?? this.#deps.informers).of(resource);
+      const remote = resource.isRemote ? this.#startRemote(resource) : undefined;
+      const informer = remote?.informer ?? this.#deps.informers.of(resource);
       if (remote) await nextTurn();
       else await informer.synced(signal);
       const unsubscribe = informer.subscribe((change) => this.#take(resource, change));
       const stop = async () => {
         unsubscribe();
-        await remote?.[Symbol.asyncDispose]();
+        await remote?.stop();
       };
       this.#kinds.set(kind, { informer, stop });
       return true;
@@ -91,6 +95,16 @@ export class OwnerGraph {
       this.#deps.log.error("a kind is not garbage collected", { kind, error });
       return false;
     }
+  }
+
+  #startRemote(resource: Resource) {
+    const bounded = boundedMetadata(this.#deps.client, resource, { ...this.#deps, rooms: this.#rooms });
+    const informers = startInformers(bounded.client, this.#deps);
+    const stop = async () => {
+      await informers[Symbol.asyncDispose]();
+      bounded.close();
+    };
+    return { informer: informers.of(resource), stop };
   }
 
   /** Drops the objects of a kind as dependents: those that still exist come back with their new informer. */
