@@ -85,3 +85,18 @@ test("namespaceConditions() keeps the time of unchanged conditions", () => {
   assert.deepEqual([failure?.status, failure?.lastTransitionTime], ["False", "1970-01-01T00:01:00Z"]);
   assert.equal(first[2]?.message, "Failed to delete all resource types, 1 remaining: no");
 });
+
+test("namespaceConditions() bounds what other servers say", () => {
+  const failures = Array.from({ length: 100 }, (_, at) => new Error(`${at}${"x".repeat(1 << 20)}`));
+  const remaining = new Map(Array.from({ length: 5000 }, (_, at) => [`${at}.y.example.com`, 1]));
+  const undescribed = Array.from({ length: 5000 }, (_, at) => `y.example.com/v${at}`);
+
+  const conditions = namespaceConditions(
+    [],
+    { remaining, finalizers: new Map(), failures, undescribed, estimateSeconds: 0 },
+    0,
+  );
+
+  for (const { type, message = "" } of conditions) assert(message.length <= 32_768, type);
+  assert.match(conditions[2]?.message ?? "", /^Failed to delete all resource types, 100 remaining: 0x/);
+});

@@ -2,10 +2,13 @@ import { Namespace, type NamespaceCondition } from "#api/core/namespace.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { findCondition } from "#api/meta/condition.ts";
+import { qualifiedName } from "#api/meta/names.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { ignoreNotFound } from "#api/status.ts";
+import { metadataClient } from "#client/metadata/metadata-client.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { timestamp } from "#lib/async/clock.ts";
+import { truncateBytes } from "#lib/text/truncate.ts";
 import { type Kinds, type RemoteKinds } from "#runtime/kinds.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 
@@ -19,7 +22,11 @@ export interface NamespaceOptions {
 /** Empties a namespace that is being deleted, then lets it go. */
 export const namespaceController =
   ({ kinds, remoteKinds }: NamespaceOptions) =>
-  (deps: ReconcilerDeps): Reconciler<Namespace> => {
+  (given: ReconcilerDeps): Reconciler<Namespace> => {
+    const deps = { ...given, client: metadataClient(given.client) };
+    // Our own write of the conditions wakes the namespace, but is no reason to try again earlier. Otherwise a server whose
+    // faults have another text each time would keep us writing.
+    const written = new Map<string, { readonly version: string | undefined; outcome(): Later }>();
     const namespaces = deps.informers.of(Namespace);
     return {
       name: "namespace",
@@ -34,20 +41,45 @@ export const namespaceController =
 
       async reconcile(namespace, signal) {
         if (!namespace.metadata.deletionTimestamp || !namespace.spec.finalizers?.includes(finalizer)) return;
+        const { name, resourceVersion } = namespace.metadata;
+        const last = written.get(name);
+        written.delete(name);
+        if (last && last.version === resourceVersion) return last.outcome();
         const resources = deletable([...kinds.all(), ...remoteKinds.all()]);
         const undescribed = remoteKinds.undescribed();
         const content = await deleteContent(deps, { namespace, resources, undescribed }, signal);
         const updated = await writeConditions(deps, { namespace, content }, signal);
         if (!updated) return;
-        if (content.failures.length > 0) throw content.failures[0];
-        // What cannot even be named cannot be deleted, so the namespace has to wait for the servers that know.
-        if (undescribed.length > 0) throw new Error(discoveryFailure(undescribed));
-        if (content.estimateSeconds > 0) return againAfter((Math.floor(content.estimateSeconds / 2) + 1) * 1000);
+        const { resourceVersion: version } = updated.metadata;
+        const outcome = outcomeOf(deps, content);
+        if (outcome && version !== resourceVersion) written.set(name, { version, outcome });
+        if (outcome) return outcome();
         await finalize(deps, updated, signal);
         return undefined;
       },
+
+      async gone({ name }) {
+        written.delete(name);
+      },
     };
   };
+
+type Later = ReturnType<typeof againAfter>;
+
+/** Throws, or says when to try again; undefined if there is nothing left. */
+function outcomeOf({ clock }: ReconcilerDeps, content: Content): (() => Later) | undefined {
+  const { failures, undescribed, estimateSeconds } = content;
+  // What cannot even be named cannot be deleted, so the namespace has to wait for the servers that know.
+  const failure = failures[0] ?? (undescribed.length > 0 ? new Error(discoveryFailure(undescribed)) : undefined);
+  if (failure) {
+    return () => {
+      throw failure;
+    };
+  }
+  if (estimateSeconds === 0) return undefined;
+  const dueMs = clock.now() + (Math.floor(estimateSeconds / 2) + 1) * 1000;
+  return () => againAfter(Math.max(0, dueMs - clock.now()));
+}
 
 /** Pods first, so that what they use outlives them. */
 function deletable(resources: readonly Resource[]): Resource[] {
@@ -113,13 +145,23 @@ async function deleteAll(
   const count = items.length + (metadata.remainingItemCount ?? 0);
   content.remaining.set(`${resource.plural}.${resource.group}`, count);
   const finalizers = items.flatMap(({ metadata }) => metadata.finalizers ?? []);
-  for (const found of finalizers) content.finalizers.set(found, (content.finalizers.get(found) ?? 0) + 1);
+  for (const found of finalizers) {
+    const shown = shownFinalizer(content.finalizers, found);
+    content.finalizers.set(shown, (content.finalizers.get(shown) ?? 0) + 1);
+  }
   content.estimateSeconds = Math.max(content.estimateSeconds, estimate || (finalizers.length ? finalizerSeconds : 0));
   if (estimate === 0 && finalizers.length === 0) {
     const kind = `${apiVersionOf(resource)}, Resource=${resource.plural}`;
     throw new Error(`unexpected items still remain in namespace: ${name} for gvr: ${kind}`);
   }
 }
+
+/** Another server names finalizers as it likes, and others the next time. */
+function shownFinalizer(known: ReadonlyMap<string, number>, found: string): string {
+  if (known.has(found)) return found;
+  return known.size < maxFinalizers && !qualifiedName(found) ? found : "others";
+}
+const maxFinalizers = 100;
 
 /** Another server may have more objects than should be read at once. */
 const pageOf = ({ isRemote }: Resource): { readonly limit?: number } => (isRemote ? { limit: 100 } : {});
@@ -163,6 +205,11 @@ const allIsWell = [
   ["NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"],
 ] as const;
 
+/** What conditions may hold. */
+const maxMessageBytes = 32_768;
+/** What another server says in an error is only a part of a message. */
+const maxFailureBytes = 1024;
+
 /** The desired conditions of the namespace, given what remains. */
 export function namespaceConditions(
   current: readonly NamespaceCondition[],
@@ -176,7 +223,7 @@ export function namespaceConditions(
     problems.NamespaceDeletionDiscoveryFailure = { reason: "DiscoveryFailed", message };
   }
   if (failures.length > 0) {
-    const texts = failures.map(({ message }) => message).sort();
+    const texts = failures.map(({ message }) => truncateBytes(message, maxFailureBytes)).sort();
     const message = `Failed to delete all resource types, ${failures.length} remaining: ${texts.join(", ")}`;
     problems.NamespaceDeletionContentFailure = { reason: "ContentDeletionFailed", message };
   }
@@ -192,7 +239,8 @@ export function namespaceConditions(
   }
   const news = allIsWell.map(([type, reason, message]) => {
     const trouble = problems[type];
-    return { type, status: trouble ? "True" : "False", ...(trouble ?? { reason, message }) };
+    const { reason: why, message: text } = trouble ?? { reason, message };
+    return { type, status: trouble ? "True" : "False", reason: why, message: truncateBytes(text, maxMessageBytes) };
   });
   return withConditions(current, news, nowMs);
 }
