@@ -7,7 +7,7 @@ import { cloneJson } from "#lib/text/json.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
 import { type Client, type ObjectList, type RawOptions, type RawStream, type WatchEvent } from "../client.ts";
 import { type ApiCall, type CallTransport, clientOver } from "../requests.ts";
-import { remoteEvents, wholeAnswer } from "./remote-answer.ts";
+import { PendingBytes, remoteEvents, wholeAnswer } from "./remote-answer.ts";
 import { WatchInbox } from "./watch-inbox.ts";
 
 /** The server as a function. */
@@ -45,16 +45,18 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
     return handle({ method, path, query, body, headers: all, signal, peer }).catch(statusAnswer);
   };
 
+  const pending = new PendingBytes();
   const transport: CallTransport = {
-    async call(call, _resource, signal) {
+    async call(call, resource, signal) {
       const answer = await ask(call, signal);
+      if (answer.type !== "stream") return resultOf(answer);
       const isDropped = call.ignoresResult === true;
-      return resultOf(answer.type === "stream" ? await wholeAnswer(answer, { isDropped }) : answer);
+      return resultOf(await wholeAnswer(answer, { isDropped, pending: pending.open(resource) }));
     },
-    async *watch(call, _resource, signal) {
+    async *watch(call, resource, signal) {
       if (signal.aborted) return;
       const answer = await ask(call, signal);
-      if (answer.type === "stream") return yield* remoteWatch(answer);
+      if (answer.type === "stream") return yield* remoteWatch(answer, () => pending.open(resource));
       if (answer.type !== "watch") throw badRequest(`the server's response is not a watch: ${failureOf(answer)}`);
       yield* eventsOf(answer, deps, signal);
     },
@@ -67,9 +69,12 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
   return clientOver(transport);
 }
 
-async function* remoteWatch(answer: Extract<Answer, { type: "stream" }>): AsyncGenerator<WatchEvent<ApiObject>> {
-  if (answer.status >= 400) resultOf(await wholeAnswer(answer, { isDropped: false }));
-  yield* remoteEvents(answer);
+async function* remoteWatch(
+  answer: Extract<Answer, { type: "stream" }>,
+  open: () => ReturnType<PendingBytes["open"]>,
+): AsyncGenerator<WatchEvent<ApiObject>> {
+  if (answer.status >= 400) resultOf(await wholeAnswer(answer, { isDropped: false, pending: open() }));
+  yield* remoteEvents(answer, open());
 }
 
 /** Over HTTP a refusal is a response with a status code, and here it is too. */
