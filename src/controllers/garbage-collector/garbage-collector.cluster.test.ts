@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
+import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject } from "#api/resource.ts";
@@ -73,6 +74,26 @@ test("foreground deletion does not wait for dependents that do not block it", as
     .then((all) => all.filter(({ metadata }) => metadata.name === "b"));
   assert.deepEqual(await names(cluster), ["b"]);
   assert(left?.metadata.deletionTimestamp);
+});
+
+test("an object of another namespace that repeats a uid neither blocks a deletion nor loses its owners", async () => {
+  await using cluster = await startFamily();
+  await cluster.apply(Namespace, { metadata: { name: "evil" } });
+  const a = await cluster.client.get(ConfigMap, place("a"));
+  const own = await cluster.client.create(ConfigMap, { metadata: { name: "own", namespace: "evil" } });
+  const { metadata } = map("block", [ownedBy(a), ownedBy(own)], ["test/hold"]);
+  await cluster.client.create(ConfigMap, { metadata: { ...metadata, namespace: "evil" } });
+  await cluster.client.create(ConfigMap, map("d", [{ ...ownedBy(a), name: "b" }], ["test/hold"]));
+
+  await cluster.client.delete(ConfigMap, place("a"), { propagationPolicy: "Foreground" });
+  await cluster.settle();
+
+  const block = await cluster.client.get(ConfigMap, { namespace: "evil", name: "block" });
+  assert.deepEqual(await names(cluster), ["d"]);
+  assert.deepEqual(
+    block.metadata.ownerReferences?.map(({ name }) => name),
+    ["own"],
+  );
 });
 
 test("an orphaned object stays after its owner is deleted", async () => {

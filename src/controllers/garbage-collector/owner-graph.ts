@@ -58,13 +58,15 @@ export class OwnerGraph {
   async follow(signal: AbortSignal): Promise<void> {
     const { followed } = this.#deps.collectable();
     const wanted = new Map(followed.map((resource) => [kindOf(resource), resource]));
+    const gone = new Set<string>();
     for (const [kind, { informer, stop }] of this.#kinds) {
       const resource = wanted.get(kind);
       if (resource && isSameResource(resource, informer.resource)) continue;
       await stop();
       this.#kinds.delete(kind);
-      this.#forget(kind);
+      gone.add(kind);
     }
+    if (gone.size > 0) this.#forget(gone);
     const added = new Set<string>();
     for (const [kind, resource] of wanted) {
       if (this.#kinds.has(kind)) continue;
@@ -107,10 +109,10 @@ export class OwnerGraph {
     return { informer: informers.of(resource), stop };
   }
 
-  /** Drops the objects of a kind as dependents: those that still exist come back with their new informer. */
-  #forget(kind: string): void {
+  /** Drops the objects of these kinds as dependents: those that still exist come back with their new informer. */
+  #forget(kinds: ReadonlySet<string>): void {
     for (const [uid, places] of this.#dependents) {
-      for (const [key, place] of places) if (kindOf(place.resource) === kind) places.delete(key);
+      for (const [key, place] of places) if (kinds.has(kindOf(place.resource))) places.delete(key);
       if (places.size === 0) this.#dependents.delete(uid);
     }
   }
