@@ -135,3 +135,19 @@ test("four kinds of a server are read at once, and a slow one does not hold up t
 
   assert.deepEqual([before, between, entered], [4, 5, 7]);
 });
+
+test("a kind that is no longer wanted gives its turn to the next one", async () => {
+  const room = new ServerRoom(createVirtualClock());
+  const [first] = await Promise.all(Array.from({ length: 4 }, () => room.enter(signal)));
+  const stop = new AbortController();
+  const unwanted = room.enter(stop.signal);
+  const next = room.enter(signal);
+
+  first?.();
+  stop.abort(new Error("stopped"));
+
+  await Promise.allSettled([unwanted]);
+  const leave = await Promise.race([unwanted, next].map((turn) => turn.catch(() => next)));
+  leave();
+  assert.equal(typeof (await next), "function");
+});

@@ -26,6 +26,10 @@ export class ServerRoom {
       this.#waiting.add(resolve);
       try {
         await orAborted(promise, signal);
+      } catch (error) {
+        // It may have been its turn.
+        this.#wakeNext();
+        throw error;
       } finally {
         this.#waiting.delete(resolve);
       }
@@ -37,10 +41,17 @@ export class ServerRoom {
       isOver = true;
       cancel();
       this.#starting--;
-      for (const wake of this.#waiting) wake();
+      this.#wakeNext();
     };
     const cancel = this.#clock.after(slowMs, leave);
     return leave;
+  }
+
+  #wakeNext(): void {
+    const [wake] = this.#waiting;
+    if (!wake) return;
+    this.#waiting.delete(wake);
+    wake();
   }
 }
 
