@@ -145,18 +145,26 @@ test("dependentsOf() a cluster-wide owner are in all namespaces", async () => {
   assert.equal(found.length, 2);
 });
 
-test("an object that replaces tens of thousands of owners takes linear time", async () => {
+test("an object that replaces tens of thousands of owners reads each a few times", async () => {
   const resource = any(ConfigMap);
   const { of, graph } = setUp({ followed: [resource], served: [resource] });
   await graph.follow(signal);
-  const owners = (start: string) => Array.from({ length: 40_000 }, (_, at) => reference({ uid: `${start}${at}` }));
+  const count = 40_000;
+  let reads = 0;
+  const owners = (start: string) =>
+    Array.from({ length: count }, (_, at) => {
+      const { uid: _uid, ...rest } = reference({});
+      const get = () => {
+        reads++;
+        return `${start}${at}`;
+      };
+      return Object.defineProperty(rest, "uid", { enumerable: true, get }) as OwnerReference;
+    });
   of(resource).put(object("x", { ownerReferences: owners("u") }));
-  const startMs = performance.now();
 
   of(resource).put(object("x", { ownerReferences: owners("v") }));
 
-  const tookMs = performance.now() - startMs;
-  assert(tookMs < 1000, `it took ${tookMs} ms`);
+  assert(reads < 20 * count, `${reads} reads`);
   assert.equal(graph.dependentsOf(owner, "u1").length, 0);
   assert.equal(graph.dependentsOf(owner, "v39999").length, 1);
 });

@@ -10,8 +10,11 @@ const host = "127.0.0.1";
 /** The timeout is long, so that only the limits under test can end a check. */
 const limits = { clock: systemClock, timeoutMs: 600_000, signal: neverAborted };
 
-/** A server that sends `start` once and then `block` forever, as fast as it is read. */
-async function startFlood(start: string | Buffer, block: Buffer) {
+/**
+ * A server that sends `start` once and then `block` forever, as fast as it is read. It sends a `greeting` before, and then
+ * waits for the call.
+ */
+async function startFlood(start: string | Buffer, block: Buffer, greeting?: Buffer) {
   const closed = Promise.withResolvers<void>();
   const server = net.createServer((socket) => {
     const more = () => {
@@ -20,9 +23,21 @@ async function startFlood(start: string | Buffer, block: Buffer) {
     socket.on("error", () => {});
     socket.on("drain", more);
     socket.on("close", () => closed.resolve());
-    socket.once("data", () => {
+    const flood = () => {
       socket.write(start);
       more();
+    };
+    socket.once("data", (first: Buffer) => {
+      if (!greeting) return flood();
+      socket.write(greeting);
+      const received = [first];
+      socket.on("data", function look(chunk: Buffer) {
+        received.push(chunk);
+        if (!frameTypes(Buffer.concat(received)).includes(frame.headers)) return;
+        socket.off("data", look);
+        socket.resume();
+        flood();
+      });
     });
   });
   server.listen(0, host);
@@ -114,8 +129,17 @@ function h2(type: number, payload: readonly number[] = [], { flags = 0, stream =
   head.writeUInt32BE(stream, 5);
   return Buffer.concat([head, Buffer.from(payload)]);
 }
+/** The types of the frames behind the preface of a client. */
+function frameTypes(sent: Buffer): number[] {
+  const types: number[] = [];
+  for (let at = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".length; at + 9 <= sent.length; at += 9 + sent.readUIntBE(at, 3)) {
+    types.push(sent.readUInt8(at + 3));
+  }
+  return types;
+}
 const frame = { data: 0, headers: 1, settings: 4, ping: 6, goAway: 7, windowUpdate: 8, continuation: 9, unknown: 0xf0 };
 const eight = [0, 0, 0, 0, 0, 0, 0, 0];
+const greeting = Buffer.concat([h2(frame.settings), h2(frame.settings, [], { flags: 1 })]);
 /** `:status: 103`, not in the table: a literal with an indexed name. */
 const hints = [0x08, 3, 0x31, 0x30, 0x33];
 
@@ -138,20 +162,23 @@ suite("a gRPC probe of a hostile pod", { timeout: 120_000 }, () => {
   ];
   for (const { name, start = Buffer.alloc(0), block } of floods) {
     test(`fails on endless ${name}, and disconnects`, async () => {
-      const first = Buffer.concat([h2(frame.settings), h2(frame.settings, [], { flags: 1 }), start]);
-      using server = await startFlood(first, Buffer.concat(Array(1000).fill(block)));
+      const many = Buffer.concat(Array(1000).fill(block));
+      using atOnce = await startFlood(Buffer.concat([greeting, start]), many);
+      using afterTheCall = await startFlood(start, many, greeting);
 
-      const { result, output } = await realNetwork.grpc({ host, port: server.port, service: "" }, limits);
+      for (const server of [atOnce, afterTheCall]) {
+        const { result, output } = await realNetwork.grpc({ host, port: server.port, service: "" }, limits);
 
-      assert.equal(result, "failure", output);
-      await server.closed;
+        assert.equal(result, "failure", output);
+        await server.closed;
+      }
     });
   }
 
   test("fails on a message announced as large, before it arrives", async () => {
     const head = h2(frame.headers, [0x88], { flags: 4, stream: 1 });
-    const start = Buffer.concat([h2(frame.settings), head, h2(frame.data, [0, 0x40, 0, 0, 0], { stream: 1 })]);
-    using server = await startFlood(start, Buffer.alloc(0));
+    const start = Buffer.concat([head, h2(frame.data, [0, 0x40, 0, 0, 0], { stream: 1 })]);
+    using server = await startFlood(start, Buffer.alloc(0), greeting);
 
     const { result, output } = await realNetwork.grpc({ host, port: server.port, service: "" }, limits);
 
