@@ -101,6 +101,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly api: AssembledServer;
   readonly verdicts: Verdicts;
   clientFor(user: UserInfo): Client;
+  /** Bytes of bodies and responses that are kept until clients have sent or read the rest. */
+  heldBytes(): number;
   /** Runs the controllers and the scheduler until the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -127,27 +129,26 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   await bootstrapCluster(api.loopback, api.health, persist);
   const announced = ["start-kubernetes-service-cidr-controller", "bootstrap-controller"].map((n) => api.health.step(n));
   const listening = opened.use(await listenFor(options, { api, certificates, security }));
-  const url = urlOf(options, listening.port);
-  await persist(() => announce(options, { api, certificates, port: listening.port }));
+  const { port } = listening;
+  const url = urlOf(options, port);
+  await persist(() => announce(options, { api, certificates, port }));
   for (const done of announced) done();
   const kubeconfigPath = await keepKubeconfig(options, { certificates, url });
+  opened.defer(() => api.health.end());
   const held = opened.move();
   return {
     url,
-    port: listening.port,
+    port,
     certificates,
     kubeconfigPath,
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
+    heldBytes: () => listening.heldBytes(),
     run(signal) {
-      const { port } = listening;
       return runComponents(options, { api, port, certificates, verdicts, security, scheduling, signal });
     },
-    async [Symbol.asyncDispose]() {
-      api.health.end();
-      await held.disposeAsync();
-    },
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }
 

@@ -25,7 +25,7 @@ const MiB = 1 << 20;
 async function runFor(
   ms: number,
   usage: (now: number) => [residentMiB: number, busyMs: number],
-  { trimMs = 0, hasTrim = true } = {},
+  { trimMs = 0, hasTrim = true, held = (_now: number): number => 0 } = {},
 ) {
   const clock = createVirtualClock(0);
   const stop = new AbortController();
@@ -39,6 +39,7 @@ async function runFor(
   const running = giveBackMemory(
     {
       clock: { ...clock, now: () => clock.now() + spentMs },
+      held: () => held(clock.now()) * MiB,
       shrink: async () => note("shrink"),
       collect: async () => note("collect"),
       findTrim: () => (hasTrim ? trim : undefined),
@@ -78,6 +79,19 @@ test("giveBackMemory() collects the garbage of a busy time once, when the proces
 
   const collections = done.filter((what) => what.startsWith("collect"));
   assert.deepEqual(collections, ["collect 81"]);
+});
+
+test("giveBackMemory() collects again what others kept the process from freeing, once they have let it go", async () => {
+  const floodStart = 20_000;
+  const letGo = 100_000;
+  const done = await runFor(
+    250_000,
+    (now) => [now > letGo + 45_000 ? 120 : now > floodStart ? 300 : 100, now > floodStart ? 5000 : 0],
+    { held: (now) => (now > floodStart && now < letGo ? 180 : 0) },
+  );
+
+  const collections = done.filter((what) => what.startsWith("collect"));
+  assert.deepEqual(collections, ["collect 61", "collect 101"]);
 });
 
 test("giveBackMemory() collects nothing between two short bursts of work", async () => {

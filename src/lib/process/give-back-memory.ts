@@ -37,6 +37,8 @@ export interface Usage {
 
 export interface MemoryDeps {
   readonly clock: Clock;
+  /** Bytes that the process keeps only until others take them, such as responses that a client has not read. */
+  readonly held?: () => number;
   readonly shrink?: () => Promise<void>;
   readonly collect?: () => Promise<void>;
   readonly findTrim?: typeof findMallocTrim;
@@ -79,19 +81,24 @@ class MemoryKeeper {
   readonly #collect: () => Promise<void>;
   readonly #usage: () => Usage;
   readonly #trim: () => void;
-  /** What it held after the last collection. */
+  readonly #held: () => number;
+  /** What was left after the last collection. */
   #keptBytes: number;
+  /** How much of that was kept only for others. What they have let go since is garbage now. */
+  #keptForOthers: number;
   #busyMs: number;
   #idleLooks = 0;
   #lightLooks = 0;
   #trimsAtMs = 0;
 
-  constructor({ clock, collect = collectGarbage, usage = ownUsage }: MemoryDeps, trim: () => void) {
+  constructor({ clock, collect = collectGarbage, usage = ownUsage, held = () => 0 }: MemoryDeps, trim: () => void) {
     this.#clock = clock;
     this.#collect = collect;
     this.#usage = usage;
     this.#trim = trim;
+    this.#held = held;
     this.#keptBytes = usage().residentBytes;
+    this.#keptForOthers = held();
     this.#busyMs = usage().busyMs;
   }
 
@@ -99,7 +106,8 @@ class MemoryKeeper {
     const { residentBytes, busyMs } = this.#usage();
     const share = (busyMs - this.#busyMs) / pauseMs;
     const isIdle = share < idleShare;
-    const isGrown = residentBytes > this.#keptBytes + grownBytes;
+    const garbage = residentBytes - this.#keptBytes + Math.max(0, this.#keptForOthers - this.#held());
+    const isGrown = garbage > grownBytes;
     this.#idleLooks = isIdle ? this.#idleLooks + 1 : 0;
     this.#lightLooks = isGrown && share < lightShare ? this.#lightLooks + 1 : 0;
     const collects = isGrown && (this.#idleLooks >= idleLooks || this.#lightLooks >= lightLooks);
@@ -107,7 +115,10 @@ class MemoryKeeper {
     if (isIdle || this.#clock.now() >= this.#trimsAtMs) this.#trimNow();
     const now = this.#usage();
     this.#busyMs = now.busyMs;
-    if (collects || now.residentBytes < this.#keptBytes) this.#keptBytes = now.residentBytes;
+    const returnedBytes = this.#keptBytes - now.residentBytes;
+    if (!collects && returnedBytes <= 0) return;
+    this.#keptBytes = now.residentBytes;
+    this.#keptForOthers = collects ? this.#held() : this.#keptForOthers - returnedBytes;
   }
 
   #trimNow(): void {

@@ -73,6 +73,11 @@ export class Callers {
     this.limits = limits;
   }
 
+  /** What is kept in memory until callers have sent or read the rest. */
+  get heldBytes(): number {
+    return this.#bodyBytes + this.#unsentBytes + this.#unreadBytes;
+  }
+
   /** Two maps, so that no user's name can be mistaken for an address. */
   of(user: UserInfo, address: string): Caller {
     const isKnown = user.name !== anonymousUser.name;

@@ -39,6 +39,8 @@ export interface Listening extends AsyncDisposable {
   readonly port: number;
   /** New connections use this certificate and this authority; open ones continue. */
   renew(pair: Pick<ListenOptions, "key" | "cert" | "ca">): void;
+  /** Bytes of bodies and responses that are kept until clients have sent or read the rest. */
+  heldBytes(): number;
 }
 
 /** Serves HTTP/2 and HTTP/1.1 over TLS: passes requests to the server and writes its responses. */
@@ -81,6 +83,7 @@ export async function listen(
   return {
     port,
     renew: (pair) => server.setSecureContext({ ...pair, ciphers }),
+    heldBytes: () => callers.heldBytes,
     [Symbol.asyncDispose]: () => close(edge, front),
   };
 }
