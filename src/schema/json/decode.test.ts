@@ -92,6 +92,15 @@ test("decode() fills defaults, runs hooks, and drops nulls and zero values", () 
   assert.equal(keys, 12);
 });
 
+test("decode() makes a list of its own, with a zero value for each null", () => {
+  const raw = Object.freeze(["a", null, "b"]);
+
+  const { value } = decode(list(string()), raw, { defaults: true });
+
+  assert.deepEqual(value, ["a", "", "b"]);
+  assert(!Object.isFrozen(value), "the request's own list is not used");
+});
+
 test("decode() gives required fields their zero value and adds no defaults unless asked to", () => {
   assert.deepEqual(plain({ spec: {} }), { spec: { containers: [] } });
   assert.deepEqual(plain({ spec: { containers: [{}] } }), { spec: { containers: [{ name: "" }] } });
