@@ -21,6 +21,9 @@ const chunkLimits = { limit: 256, maxBytes: 256 << 10 };
 /** How many chunks are kept for other watchers at the same place. */
 const keptChunks = 16;
 
+/** So many more revisions must be gone from the store before the ring is told. */
+const forgetStep = 64;
+
 /**
  * The past of one Resource, for watchers that are not in step. The ring has the last events; older ones are read from
  * the store, as far as its history reaches.
@@ -39,6 +42,8 @@ export class WatchHistory<T extends ApiObject> {
   /** Pending reads of the store, by the name of their chunk. */
   readonly #reads = new Map<string, Promise<WatchBatch>>();
   #newest = 0;
+  /** What the ring has been told to forget. */
+  #forgotten = 0;
 
   constructor(deps: WatchHistoryDeps) {
     this.#deps = deps;
@@ -53,20 +58,20 @@ export class WatchHistory<T extends ApiObject> {
   start(revision: number): void {
     this.#ring.start(revision);
     this.#newest = revision;
+    this.#forgotten = 0;
     this.#chunks.clear();
   }
 
   /** A revision without events. */
   pass(revision: number): void {
-    // What the store has dropped need not stay in memory here.
-    this.#ring.forget(this.#deps.store.compactedRevision);
     this.#newest = revision;
+    this.#forget();
   }
 
   push(events: readonly CacheEvent<T>[], revision: number): void {
     this.#ring.push(events);
-    this.#ring.forget(this.#deps.store.compactedRevision);
     this.#newest = revision;
+    this.#forget();
   }
 
   /** The next events of a selection, and how far they lead. Throws or rejects with `expired` if they are gone. */
@@ -101,6 +106,14 @@ export class WatchHistory<T extends ApiObject> {
   /** No watcher reads the past any more. */
   forgetChunks(): void {
     this.#chunks.clear();
+  }
+
+  /** What the store has dropped need not stay in memory here. Every commit comes here, so this is not done each time. */
+  #forget(): void {
+    const { compactedRevision } = this.#deps.store;
+    if (compactedRevision < this.#forgotten + forgetStep) return;
+    this.#forgotten = compactedRevision;
+    this.#ring.forget(compactedRevision);
   }
 
   #recall(selection: Selection, after: number): WatchBatch | Promise<WatchBatch> {
