@@ -71,7 +71,8 @@ interface Written {
   readonly count: number;
 }
 interface Similar {
-  readonly messages: Set<string>;
+  /** A few, without repetition. A set takes ten times the memory, and nearly all groups have one message. */
+  readonly messages: string[];
   lastMs: number;
 }
 interface Bucket {
@@ -184,16 +185,13 @@ class Recorder implements EventRecorder {
     const { about, subject, type, reason, message, atMs } = sighting;
     const group = [subject, about.fieldPath, type, reason].join(" ");
     let similar = this.#similar.get(group);
-    if (!similar || atMs - similar.lastMs > similarForMs) similar = { messages: new Set(), lastMs: atMs };
+    if (!similar || atMs - similar.lastMs > similarForMs) similar = { messages: [message], lastMs: atMs };
+    else if (!similar.messages.includes(message)) similar.messages.push(message);
     this.#similar.set(group, similar);
     similar.lastMs = atMs;
-    similar.messages.add(message);
-    if (similar.messages.size < maxSimilar) return { ...sighting, key: `${group} ${message}` };
+    if (similar.messages.length < maxSimilar) return { ...sighting, key: `${group} ${message}` };
     // The limit is reached, so only enough messages are kept to detect the next one.
-    for (const old of similar.messages) {
-      if (similar.messages.size <= maxSimilar) break;
-      similar.messages.delete(old);
-    }
+    if (similar.messages.length > maxSimilar) similar.messages.shift();
     return { ...sighting, key: group, message: `(combined from similar events): ${message}` };
   }
 
