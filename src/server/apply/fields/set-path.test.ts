@@ -26,6 +26,16 @@ test("SetPath distinguishes sets by their members and the content of these", () 
   assert.equal(new Set(sets).size, sets.length);
 });
 
+test("SetPath finds each of several next members again, in any order", () => {
+  const start = SetPath.start().with("f:several", leaf);
+  const [a, b, c] = ["f:x", "f:y", "f:z"].map((element) => start.with(element, leaf));
+
+  const again = ["f:y", "f:x", "f:z", "f:x"].map((element) => start.with(element, leaf));
+
+  assert.deepEqual(again, [b, a, c, a]);
+  assert(again.every((path, at) => path === [b, a, c, a][at]));
+});
+
 test("SetPath starts over rather than grow without limit", () => {
   const before = SetPath.start();
   let path = before;

@@ -11,7 +11,7 @@ export class SetPath {
   readonly #before: SetPath | undefined;
   readonly #element: PathElement;
   readonly #node: FieldSet;
-  /** The last step taken is usually the next one too. */
+  /** The last step taken is usually the next one too, and often there is no other. */
   #last: SetPath | undefined;
   #others: Map<PathElement, Map<FieldSet, SetPath>> | undefined;
   #set: FieldSet | undefined;
@@ -38,7 +38,7 @@ export class SetPath {
     const last = this.#last;
     if (last !== undefined && last.#node === node && last.#element === element) return last;
     if (this.#length >= maxShared || unshared.has(node)) return new SetPath(this, element, node);
-    const next = this.#other(element, node);
+    const next = last === undefined ? this.#added(element, node) : this.#other(element, node, last);
     this.#last = next;
     return next;
   }
@@ -48,8 +48,13 @@ export class SetPath {
     return this.#set;
   }
 
-  #other(element: PathElement, node: FieldSet): SetPath {
-    this.#others ??= new Map();
+  #added(element: PathElement, node: FieldSet): SetPath {
+    steps++;
+    return new SetPath(this, element, node);
+  }
+
+  #other(element: PathElement, node: FieldSet, last: SetPath): SetPath {
+    this.#others ??= new Map([[last.#element, new Map([[last.#node, last]])]]);
     let byNode = this.#others.get(element);
     if (!byNode) {
       byNode = new Map();
@@ -57,9 +62,8 @@ export class SetPath {
     }
     let next = byNode.get(node);
     if (!next) {
-      next = new SetPath(this, element, node);
+      next = this.#added(element, node);
       byNode.set(node, next);
-      steps++;
     }
     return next;
   }
