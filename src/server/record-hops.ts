@@ -102,9 +102,11 @@ const isAnonymousRefusal = ({ user }: Context, error: unknown): boolean =>
 async function recorded(recording: Recording, context: Context, next: Next): Promise<Answer> {
   try {
     const answer = await next(context);
+    // An object that was deleted, or written again meanwhile, is only bytes and would be parsed.
+    const isNew = answer.type === "object" && context.info.name === "";
     record(recording, context, {
       status: "status" in answer ? answer.status : 200,
-      object: objectOf(context.info, answer.type === "object" ? answer.encoded.object.metadata : undefined),
+      object: objectOf(context.info, isNew ? answer.encoded.object.metadata : undefined),
       message: "",
     });
     return answer;
