@@ -94,6 +94,16 @@ test("giveBackMemory() collects again what others kept the process from freeing,
   assert.deepEqual(collections, ["collect 61", "collect 101"]);
 });
 
+test("giveBackMemory() does not collect more often for a client that takes and lets go all the time", async () => {
+  const everyMs = 20_000;
+  const takes = (now: number): boolean => now % everyMs < everyMs / 2;
+  const done = await runFor(200_000, (now) => [takes(now) ? 300 : 100, 0], { held: (now) => (takes(now) ? 200 : 0) });
+
+  const times = done.filter((what) => what.startsWith("collect")).map((what) => Number(what.split(" ")[1]));
+  assert(times.length > 0);
+  assert(times.every((time, n) => n === 0 || time - (times[n - 1] ?? 0) >= 40));
+});
+
 test("giveBackMemory() collects nothing between two short bursts of work", async () => {
   const burstEveryMs = 40_000;
   const done = await runFor(200_000, (now) => [now > 20_000 ? 300 : 100, Math.floor(now / burstEveryMs) * 2000]);

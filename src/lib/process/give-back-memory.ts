@@ -116,7 +116,9 @@ class MemoryKeeper {
     const now = this.#usage();
     this.#busyMs = now.busyMs;
     const returnedBytes = this.#keptBytes - now.residentBytes;
-    if (!collects && returnedBytes <= 0) return;
+    if (collects)
+      this.#idleLooks = 0; // A client that takes and lets go again and again costs one collection in 40 s.
+    else if (returnedBytes <= 0) return;
     this.#keptBytes = now.residentBytes;
     this.#keptForOthers = collects ? this.#held() : this.#keptForOthers - returnedBytes;
   }
