@@ -87,7 +87,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
       (ended) =>
         reportReady(plane.api.informers, names, { progress, sinceMs, signal: ended, clock: systemClock, further }),
       (ended) => runMachines(machines, { plane, log, verbose: values.verbose, kubeletFiles: files }, ended),
-      (ended) => giveBackMemory({ clock: systemClock, held: () => plane.heldBytes() }, ended),
+      (ended) => giveBackMemory({ clock: systemClock, heldBytes: () => plane.heldBytes() }, ended),
     ]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;

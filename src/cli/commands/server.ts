@@ -83,7 +83,7 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     await runTogether(signal, [
       (ended) => plane.run(ended),
-      (ended) => giveBackMemory({ clock: systemClock, held: () => plane.heldBytes() }, ended),
+      (ended) => giveBackMemory({ clock: systemClock, heldBytes: () => plane.heldBytes() }, ended),
       ...(simulation?.tasks(plane, { clock: systemClock, log, random: systemRandom }) ?? []),
     ]);
   } catch (error) {

@@ -39,7 +39,7 @@ async function runFor(
   const running = giveBackMemory(
     {
       clock: { ...clock, now: () => clock.now() + spentMs },
-      held: () => held(clock.now()) * MiB,
+      heldBytes: () => held(clock.now()) * MiB,
       shrink: async () => note("shrink"),
       collect: async () => note("collect"),
       findTrim: () => (hasTrim ? trim : undefined),
@@ -102,6 +102,41 @@ test("giveBackMemory() does not collect more often for a client that takes and l
   const times = done.filter((what) => what.startsWith("collect")).map((what) => Number(what.split(" ")[1]));
   assert(times.length > 0);
   assert(times.every((time, n) => n === 0 || time - (times[n - 1] ?? 0) >= 40));
+});
+
+test("giveBackMemory() collects what others let go, although other memory was returned meanwhile", async () => {
+  const done = await runFor(
+    150_000,
+    (now) => [now > 105_000 ? 120 : now > 65_000 ? 300 : now > 20_000 ? 500 : 100, 0],
+    { held: (now) => (now > 20_000 && now < 100_000 ? 180 : 0) },
+  );
+
+  const collections = done.filter((what) => what.startsWith("collect"));
+  assert.deepEqual(collections, ["collect 41", "collect 101"]);
+});
+
+test("giveBackMemory() does not collect what others let go and V8 has returned by itself", async () => {
+  const done = await runFor(250_000, (now) => [now > 99_000 ? 110 : now > 20_000 ? 300 : 100, 0], {
+    held: (now) => (now > 20_000 && now < 99_000 ? 180 : 0),
+  });
+
+  const collections = done.filter((what) => what.startsWith("collect"));
+  assert.deepEqual(collections, ["collect 41"]);
+});
+
+test("giveBackMemory() collects a process that grows all the time at most once in 40 s", async () => {
+  const done = await runFor(700_000, (now) => [100 + now / 250, 0]);
+
+  const times = done.filter((what) => what.startsWith("collect")).map((what) => Number(what.split(" ")[1]));
+  assert(times.length > 10);
+  assert(times.every((time, n) => n === 0 || time - (times[n - 1] ?? 0) >= 40));
+});
+
+test("giveBackMemory() collects a process that grows with a little work every five minutes", async () => {
+  const done = await runFor(700_000, (now) => [100 + now / 250, now * 0.15]);
+
+  const collections = done.filter((what) => what.startsWith("collect"));
+  assert.deepEqual(collections, ["collect 311", "collect 611"]);
 });
 
 test("giveBackMemory() collects nothing between two short bursts of work", async () => {

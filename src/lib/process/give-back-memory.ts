@@ -38,7 +38,7 @@ export interface Usage {
 export interface MemoryDeps {
   readonly clock: Clock;
   /** Bytes that the process keeps only until others take them, such as responses that a client has not read. */
-  readonly held?: () => number;
+  readonly heldBytes?: () => number;
   readonly shrink?: () => Promise<void>;
   readonly collect?: () => Promise<void>;
   readonly findTrim?: typeof findMallocTrim;
@@ -81,24 +81,27 @@ class MemoryKeeper {
   readonly #collect: () => Promise<void>;
   readonly #usage: () => Usage;
   readonly #trim: () => void;
-  readonly #held: () => number;
+  readonly #heldBytes: () => number;
   /** What was left after the last collection. */
   #keptBytes: number;
   /** How much of that was kept only for others. What they have let go since is garbage now. */
-  #keptForOthers: number;
+  #keptForOthersBytes: number;
   #busyMs: number;
   #idleLooks = 0;
   #lightLooks = 0;
   #trimsAtMs = 0;
 
-  constructor({ clock, collect = collectGarbage, usage = ownUsage, held = () => 0 }: MemoryDeps, trim: () => void) {
+  constructor(
+    { clock, collect = collectGarbage, usage = ownUsage, heldBytes = () => 0 }: MemoryDeps,
+    trim: () => void,
+  ) {
     this.#clock = clock;
     this.#collect = collect;
     this.#usage = usage;
     this.#trim = trim;
-    this.#held = held;
+    this.#heldBytes = heldBytes;
     this.#keptBytes = usage().residentBytes;
-    this.#keptForOthers = held();
+    this.#keptForOthersBytes = heldBytes();
     this.#busyMs = usage().busyMs;
   }
 
@@ -106,21 +109,29 @@ class MemoryKeeper {
     const { residentBytes, busyMs } = this.#usage();
     const share = (busyMs - this.#busyMs) / pauseMs;
     const isIdle = share < idleShare;
-    const garbage = residentBytes - this.#keptBytes + Math.max(0, this.#keptForOthers - this.#held());
-    const isGrown = garbage > grownBytes;
+    const isGrown = residentBytes - this.#keptBytes + this.#letGoBytes > grownBytes;
     this.#idleLooks = isIdle ? this.#idleLooks + 1 : 0;
     this.#lightLooks = isGrown && share < lightShare ? this.#lightLooks + 1 : 0;
     const collects = isGrown && (this.#idleLooks >= idleLooks || this.#lightLooks >= lightLooks);
-    if (collects) await this.#collect();
+    if (collects) {
+      await this.#collect();
+      // However clients take and let go: at most once in 40 s, or in five minutes with a little work.
+      this.#idleLooks = 0;
+      this.#lightLooks = 0;
+    }
     if (isIdle || this.#clock.now() >= this.#trimsAtMs) this.#trimNow();
     const now = this.#usage();
     this.#busyMs = now.busyMs;
     const returnedBytes = this.#keptBytes - now.residentBytes;
-    if (collects)
-      this.#idleLooks = 0; // A client that takes and lets go again and again costs one collection in 40 s.
-    else if (returnedBytes <= 0) return;
+    if (!collects && returnedBytes <= 0) return;
     this.#keptBytes = now.residentBytes;
-    this.#keptForOthers = collects ? this.#held() : this.#keptForOthers - returnedBytes;
+    if (collects) this.#keptForOthersBytes = this.#heldBytes();
+    else this.#keptForOthersBytes -= Math.min(returnedBytes, this.#letGoBytes);
+  }
+
+  /** What others have let go since the last collection, as far as it has not been returned. */
+  get #letGoBytes(): number {
+    return Math.max(0, this.#keptForOthersBytes - this.#heldBytes());
   }
 
   #trimNow(): void {

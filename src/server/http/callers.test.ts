@@ -101,3 +101,18 @@ test("who gives room back wakes only those who wait for it, and the oldest of th
   await looksOf(() => callers.removeUnsent(jane, 20));
   assert.deepEqual(order, ["jane 1", "jane 2"]);
 });
+
+test("bodies, responses and events count as held until callers have sent or read them", () => {
+  const callers = new Callers(defaultLimits);
+  const jane = userOf(callers, "jane");
+
+  callers.addBody(jane, 1);
+  callers.addUnsent(jane, 20);
+  callers.changeUnread(jane, 300);
+  const held = callers.heldBytes;
+  callers.removeBody(jane, 1);
+  callers.removeUnsent(jane, 20);
+  callers.changeUnread(jane, -300);
+
+  assert.deepEqual([held, callers.heldBytes], [321, 0]);
+});

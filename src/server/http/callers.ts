@@ -73,7 +73,7 @@ export class Callers {
     this.limits = limits;
   }
 
-  /** What is kept in memory until callers have sent or read the rest. */
+  /** About what is kept until callers have sent or read the rest. What responses share counts for each of them. */
   get heldBytes(): number {
     return this.#bodyBytes + this.#unsentBytes + this.#unreadBytes;
   }

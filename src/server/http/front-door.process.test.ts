@@ -99,6 +99,7 @@ async function open(limits: Partial<Limits> = {}, host = "127.0.0.1") {
     clock,
     made,
     port,
+    heldBytes: () => listening.heldBytes(),
     session: async (more: http2.SecureClientSessionOptions = {}) => {
       const session = http2.connect(`https://127.0.0.1:${port}`, { ca, ...more });
       session.on("error", ignore);
@@ -385,11 +386,13 @@ test("no responses are made while earlier ones are unread", async () => {
   // Answered after all frames before it.
   await new Promise<void>((resolve) => session.ping(() => resolve()));
   assert(server.made.filter((path) => path === "/large").length <= 3, server.made.join());
+  assert(server.heldBytes() >= 2 << 20, `${server.heldBytes()} bytes`);
 
   const closed = closing(session);
   await server.clock.advance(2 * defaultLimits.stallMs + 1000);
 
   await closed;
+  assert.equal(server.heldBytes(), 0);
 });
 
 test("responses that are read follow one after the other, however many are requested", async () => {
