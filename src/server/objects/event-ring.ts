@@ -25,6 +25,10 @@ export class EventRing<T extends ApiObject = ApiObject> {
     return this.#from;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** The revision of the newest event; 0 if there is none. */
   get last(): number {
     return this.#events.at(-1)?.revision ?? 0;
@@ -60,7 +64,7 @@ export class EventRing<T extends ApiObject = ApiObject> {
 
   /** Drops events up to a revision, once they are a good part of all. */
   forget(revision: number): void {
-    // Every ring hears of every commit, and in most there is nothing to drop.
+    // In most rings there is nothing to drop.
     const lastOfQuarter = this.#events[Math.ceil(this.#events.length / 4) - 1];
     if (!lastOfQuarter || lastOfQuarter.revision > revision) return;
     const cut = this.#firstAfter(revision);

@@ -21,8 +21,9 @@ const chunkLimits = { limit: 256, maxBytes: 256 << 10 };
 /** How many chunks are kept for other watchers at the same place. */
 const keptChunks = 16;
 
-/** So many more revisions must be gone from the store before the ring is told. */
+/** So many more revisions must be gone from the store before a ring is told, unless it holds much. */
 const forgetStep = 64;
+const muchBytes = 1 << 20;
 
 /**
  * The past of one Resource, for watchers that are not in step. The ring has the last events; older ones are read from
@@ -111,7 +112,8 @@ export class WatchHistory<T extends ApiObject> {
   /** What the store has dropped need not stay in memory here. Every commit comes here, so this is not done each time. */
   #forget(): void {
     const { compactedRevision } = this.#deps.store;
-    if (compactedRevision < this.#forgotten + forgetStep) return;
+    const step = this.#ring.bytes > muchBytes ? 1 : forgetStep;
+    if (compactedRevision < this.#forgotten + step) return;
     this.#forgotten = compactedRevision;
     this.#ring.forget(compactedRevision);
   }

@@ -32,7 +32,6 @@ test("SetPath finds each of several next members again, in any order", () => {
 
   const again = ["f:y", "f:x", "f:z", "f:x"].map((element) => start.with(element, leaf));
 
-  assert.deepEqual(again, [b, a, c, a]);
   assert(again.every((path, at) => path === [b, a, c, a][at]));
 });
 
