@@ -4,11 +4,13 @@ import path from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { startCluster } from "#testing/start-cluster.ts";
+import { pythonWith } from "./support/python.ts";
 import { makeTempDir } from "./support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const examples = path.join(root, "examples/operator");
 const orlop = path.join(root, "orlop");
+const python = process.env.OPERATOR_PYTHON ?? pythonWith("kubernetes");
 const fails = (command: string, ...args: string[]): boolean => spawnSync(command, args).status !== 0;
 
 /** `OPERATOR_GO` is the Go operator as a program: its modules are not fetched here. */
@@ -21,8 +23,8 @@ const operators: readonly { readonly name: string; readonly command: readonly st
     },
     {
       name: "Python",
-      command: [process.env.OPERATOR_PYTHON ?? "python3", path.join(examples, "python/shop_operator.py")],
-      missing: fails(process.env.OPERATOR_PYTHON ?? "python3", "-c", "import kubernetes"),
+      command: [python ?? "", path.join(examples, "python/shop_operator.py")],
+      missing: python === undefined,
     },
     { name: "Go", command: [process.env.OPERATOR_GO ?? ""], missing: !process.env.OPERATOR_GO },
   ];

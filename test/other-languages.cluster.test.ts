@@ -2,12 +2,17 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { test } from "node:test";
+import { pythonWith } from "./support/python.ts";
 import { makeTempDir } from "./support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const isThere = (command: string): boolean => spawnSync(command, ["--help"]).error === undefined;
 const tests: readonly { readonly folder: string; readonly command: string; readonly args: readonly string[] }[] = [
-  { folder: "pytest", command: "pytest", args: ["-q", "-p", "no:cacheprovider"] },
+  {
+    folder: "pytest",
+    command: pythonWith("pytest") ?? "pytest",
+    args: ["-m", "pytest", "-q", "-p", "no:cacheprovider"],
+  },
   { folder: "go", command: "go", args: ["test", "-count=1", "./..."] },
 ];
 

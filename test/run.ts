@@ -6,9 +6,10 @@ import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { installPackages } from "#cli/packages.ts";
+import { installPackages, nodePackages } from "#cli/packages.ts";
 import { runCommand } from "#lib/process/processes.ts";
 import { type Job, runJobs } from "./support/jobs.ts";
+import { pythonPackages } from "./support/python.ts";
 import { tierOf, toTier } from "./support/tiers.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
@@ -95,7 +96,8 @@ const jobs: readonly Job[] = [
 const say = (text: string): void => void process.stdout.write(text);
 /** What the machine needs is installed meanwhile: that mostly waits for the network and the disk. */
 async function prepareMachine(): Promise<void> {
-  if (process.getuid?.() === 0) await installPackages((text) => say(`# ${text}\n`));
+  const needed = isAll ? [...nodePackages, ...pythonPackages] : nodePackages;
+  if (process.getuid?.() === 0) await installPackages(needed, (text) => say(`# ${text}\n`));
   // The tests start many servers, which start faster from a bundle.
   if (isAll) await runCommand(process.execPath, [quiet, path.join(root, "package/prepare.ts")]);
 }

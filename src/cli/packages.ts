@@ -2,8 +2,14 @@ import { existsSync } from "node:fs";
 import { runCommand } from "#lib/process/processes.ts";
 import { UserError } from "./command.ts";
 
-/** What a node needs from Debian, and the files that show that it is installed. */
-const needed: readonly { readonly name: string; readonly files: readonly string[] }[] = [
+/** A package of Debian, and the files of which one is there if it is installed. */
+export interface DebianPackage {
+  readonly name: string;
+  readonly files: readonly string[];
+}
+
+/** What a node needs. */
+export const nodePackages: readonly DebianPackage[] = [
   { name: "containerd", files: ["/usr/bin/containerd"] },
   { name: "runc", files: ["/usr/sbin/runc", "/usr/bin/runc"] },
   { name: "containernetworking-plugins", files: ["/usr/lib/cni/bridge", "/opt/cni/bin/bridge"] },
@@ -13,9 +19,9 @@ const needed: readonly { readonly name: string; readonly files: readonly string[
   { name: "busybox-static", files: ["/bin/busybox", "/usr/bin/busybox"] },
 ];
 
-/** Installs the packages that are missing. */
-export async function installPackages(say: (text: string) => void): Promise<void> {
-  const missing = missingPackages();
+/** Installs those that are missing. */
+export async function installPackages(needed: readonly DebianPackage[], say: (text: string) => void): Promise<void> {
+  const missing = missingOf(needed);
   if (missing.length === 0) return;
   if (!existsSync("/usr/bin/apt-get")) {
     throw new UserError(`these packages are missing, and there is no apt-get to install them: ${missing.join(", ")}`);
@@ -29,9 +35,9 @@ export async function installPackages(say: (text: string) => void): Promise<void
     const why = error instanceof Error ? error.message.split("\n").slice(-3).join(" ") : String(error);
     throw new UserError(`could not install ${missing.join(", ")}: ${why}`);
   }
-  const still = missingPackages();
+  const still = missingOf(needed);
   if (still.length > 0) throw new UserError(`apt-get succeeded, but these are still missing: ${still.join(", ")}`);
 }
 
-const missingPackages = (): string[] =>
+const missingOf = (needed: readonly DebianPackage[]): string[] =>
   needed.filter(({ files }) => !files.some((file) => existsSync(file))).map(({ name }) => name);

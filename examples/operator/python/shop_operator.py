@@ -1,5 +1,6 @@
-"""Shops as Deployments. Needs `kubernetes` from PyPI."""
+"""Shops as Deployments. Needs `kubernetes` from PyPI or Debian."""
 
+import json
 import queue
 import threading
 import time
@@ -42,7 +43,15 @@ def reconcile(namespace, name):
             },
         },
     }
-    applied = deployments.server_side_apply(body=body, namespace=namespace, field_manager=MANAGER, force_conflicts=True)
+    # As text: clients before version 24 cannot encode an apply.
+    applied = deployments.patch(
+        body=json.dumps(body),
+        name=name,
+        namespace=namespace,
+        content_type="application/apply-patch+yaml",
+        field_manager=MANAGER,
+        force_conflicts=True,
+    )
     ready = applied.status.readyReplicas or 0
     shops.status.patch(
         body={"status": {"ready": ready}},

@@ -7,7 +7,7 @@ import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { checkNodeIp, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { checkKubeletConfig, kubeletFiles, kubeletFlags } from "../flags/kubelet-flags.ts";
-import { installPackages } from "../packages.ts";
+import { installPackages, nodePackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 import { startInBackground } from "../start/background.ts";
@@ -61,7 +61,7 @@ export async function run(args: readonly string[]): Promise<number> {
     const { runAgentInForeground } = await import("../start/agent-foreground.ts");
     return await runAgentInForeground({ dataDir, verbose: values.verbose });
   }
-  await installPackages((text) => say(`orlop: ${text}`));
+  await installPackages(nodePackages, (text) => say(`orlop: ${text}`));
   const more = values.verbose ? ["--verbose"] : [];
   const { url } = await startInBackground("agent", ["--data-dir", dataDir, ...more], dataDir);
   const where = dataDir === defaultDataDir ? "" : ` --data-dir ${values["data-dir"]}`;

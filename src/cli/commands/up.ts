@@ -18,7 +18,7 @@ import {
 import { type IngressValues, ingressFlags, ingressPorts } from "../flags/ingress-flags.ts";
 import { checkKubeletConfig, kubeletFlags } from "../flags/kubelet-flags.ts";
 import { serverFlags, serverOptions } from "../flags/server-flags.ts";
-import { installPackages } from "../packages.ts";
+import { installPackages, nodePackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 import { startInBackground } from "../start/background.ts";
@@ -73,7 +73,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
   const noted = await notedRange(dataDir);
   await checkMachine({ ...needsOf(values, dataDir), ownRange: noted && parseDualRange(noted).ipv4 });
-  await installPackages((text) => say(`orlop: ${text}`));
+  await installPackages(nodePackages, (text) => say(`orlop: ${text}`));
   await makeDataDir(dataDir, values);
   const { url } = await startInBackground("up", args, dataDir);
   greet(await useContext(file, { dataDir, url }), { file, where });
