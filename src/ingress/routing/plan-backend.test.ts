@@ -56,6 +56,11 @@ const cases: readonly { name: string; change: object; endpoints?: readonly strin
     change: { service: service({ ports: [{ port: 80, appProtocol: "https" }] }) },
     fault: /TLS to backends is not supported/,
   },
+  {
+    name: "those with TLS, for bytes of the client",
+    change: { isBytes: true, service: service({ ports: [{ name: "http", port: 80, appProtocol: "https" }] }) },
+    endpoints: ["10.0.0.1:8080"],
+  },
 ];
 for (const { name, change, endpoints = [], fault } of cases) {
   test(`a backend has endpoints: ${name}`, () => {

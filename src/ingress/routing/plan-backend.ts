@@ -26,10 +26,12 @@ export interface BackendFacts {
   readonly port: string;
   readonly service: Service | undefined;
   readonly slices: readonly EndpointSlice[];
+  /** What the port speaks does not matter, because its bytes come from the client. */
+  readonly isBytes?: boolean;
 }
 
 /** Decides which endpoints a backend has: the ready ones, or else those that still serve while they end. */
-export function planBackend({ namespace, name, port, service, slices }: BackendFacts): BackendPlan {
+export function planBackend({ namespace, name, port, service, slices, isBytes = false }: BackendFacts): BackendPlan {
   const where = `service ${namespace}/${name}`;
   if (!service) return unusable(`${where} does not exist`);
   // Its name could lead anywhere, such as to the machine itself.
@@ -39,7 +41,7 @@ export function planBackend({ namespace, name, port, service, slices }: BackendF
   );
   if (!found) return unusable(`${where} has no TCP port ${port}`);
   const protocol = found.appProtocol ?? "";
-  if (/^(https|kubernetes\.io\/wss)$/i.test(protocol)) {
+  if (!isBytes && /^(https|kubernetes\.io\/wss)$/i.test(protocol)) {
     return unusable(
       `port ${port} of ${where} has the application protocol ${protocol}: TLS to backends is not supported`,
     );

@@ -105,3 +105,6 @@ export type PathChange =
 /** Names the endpoints of a port of a service. The port is a name or a number of the service. */
 export const backendKey = (namespace: string, service: string, port: string | number): string =>
   `${namespace}/${service}:${port}`;
+
+/** The same endpoints for bytes that nobody reads on the way, so that they may speak any protocol. */
+export const bytesKey = (key: string): string => `${key} bytes`;
