@@ -1,7 +1,7 @@
 import { type CustomResourceDefinition } from "#api/apiextensions/custom-resource-definition.ts";
 import { type InputOf } from "#api/resource.ts";
 import { gatewaySpec, gatewayStatus } from "./gateway-schema.ts";
-import { grpcRouteSpec, httpRouteSpec } from "./route-schema.ts";
+import { grpcRouteSpec, httpRouteSpec, tlsRouteSpec } from "./route-schema.ts";
 import {
   conditions,
   controllerName,
@@ -139,6 +139,11 @@ const kinds: readonly Kind[] = [
     ...{ kind: "GRPCRoute", plural: "grpcroutes", scope: "Namespaced", versions: ["v1"] },
     description: "Which gRPC calls of a Gateway go to which services.",
     ...{ spec: grpcRouteSpec, status: routeStatus, columns: routeColumns },
+  },
+  {
+    ...{ kind: "TLSRoute", plural: "tlsroutes", scope: "Namespaced", versions: ["v1"] },
+    description: "Which TLS connections of a Gateway go to which services, by the name that clients ask for.",
+    ...{ spec: tlsRouteSpec, status: routeStatus, columns: [age] },
   },
   {
     ...{ kind: "ReferenceGrant", plural: "referencegrants", shortNames: ["refgrant"], scope: "Namespaced" },

@@ -118,6 +118,10 @@ export const gatewaySpec = struct(
           "tls mode must be Terminate for protocol HTTPS",
         ],
         [
+          "self.all(l, (l.protocol == 'TLS' ? has(l.tls) && has(l.tls.mode) && l.tls.mode != '' : true))",
+          "tls mode must be set for protocol TLS",
+        ],
+        [
           "self.all(l, l.protocol in ['TCP', 'UDP'] ? (!has(l.hostname) || l.hostname == '') : true)",
           "hostname must not be specified for protocols ['TCP', 'UDP']",
         ],

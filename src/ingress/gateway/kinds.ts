@@ -133,7 +133,7 @@ export interface ParentStatus {
   readonly controllerName: string;
   readonly conditions: readonly Condition[];
 }
-/** An HTTPRoute or a GRPCRoute. */
+/** An HTTPRoute, a GRPCRoute or a TLSRoute. */
 export interface GatewayRoute extends ApiObject {
   metadata: Meta;
   spec: {
@@ -170,4 +170,5 @@ export const GatewayClass = kind<GatewayClass>("GatewayClass", "gatewayclasses",
 export const Gateway = kind<Gateway>("Gateway", "gateways");
 export const HTTPRoute = kind<GatewayRoute>("HTTPRoute", "httproutes");
 export const GRPCRoute = kind<GatewayRoute>("GRPCRoute", "grpcroutes");
+export const TLSRoute = kind<GatewayRoute>("TLSRoute", "tlsroutes");
 export const ReferenceGrant = kind<ReferenceGrant>("ReferenceGrant", "referencegrants");

@@ -1,6 +1,7 @@
 import {
   backendRefs,
   choice,
+  connectionFields,
   duration,
   extensionRef,
   fewMatches,
@@ -228,7 +229,7 @@ export const httpRouteSpec = struct("Which requests go where.", {
         name: sectionName("Name of the rule, unique in its route."),
         matches: list("Requests that the rule is for. One must match.", httpMatch, 64, { default: everyPath }),
         filters: httpFilters,
-        backendRefs: backendRefs(httpFilters),
+        backendRefs: backendRefs("requests", httpFilters),
         timeouts,
       },
       { rules: ruleRules },
@@ -273,9 +274,27 @@ export const grpcRouteSpec = struct("Which calls go where.", {
         64,
       ),
       filters: grpcFilters,
-      backendRefs: backendRefs(grpcFilters),
+      backendRefs: backendRefs("requests", grpcFilters),
     }),
     16,
     withRules([fewMatches((at) => `(has(self[${at}].matches) ? self[${at}].matches.size() : 0)`)]),
   ),
 });
+
+export const tlsRouteSpec = struct(
+  "Which connections go where.",
+  {
+    ...connectionFields,
+    rules: list(
+      "What happens to the connections.",
+      struct(
+        "Where the connections go.",
+        { name: sectionName("Name of the rule."), backendRefs: backendRefs("connections") },
+        { required: ["backendRefs"] },
+      ),
+      1,
+      { minItems: 1 },
+    ),
+  },
+  { required: ["hostnames", "rules"] },
+);

@@ -149,25 +149,44 @@ const sameParent = [
 ].join(" && ");
 const section = (one: string): string => `(has(${one}.sectionName) ? ${one}.sectionName : '')`;
 
-/** The fields that routes of all kinds have. */
+const parentRefs = list("Gateways that the route wants to be attached to.", parentRef, 32, {
+  ...withRules([
+    [
+      `self.all(p1, self.all(p2, ${sameParent} ? (${section("p1")} == '') == (${section("p2")} == '') : true))`,
+      "sectionName must be specified when parentRefs includes 2 or more references to the same parent",
+    ],
+    [
+      `self.all(p1, self.exists_one(p2, ${sameParent} && ${section("p1")} == ${section("p2")}))`,
+      "sectionName must be unique when parentRefs includes 2 or more references to the same parent",
+    ],
+  ]),
+});
+
+/** The fields that routes for requests have. */
 export const routeFields = {
-  parentRefs: list("Gateways that the route wants to be attached to.", parentRef, 32, {
-    ...withRules([
-      [
-        `self.all(p1, self.all(p2, ${sameParent} ? (${section("p1")} == '') == (${section("p2")} == '') : true))`,
-        "sectionName must be specified when parentRefs includes 2 or more references to the same parent",
-      ],
-      [
-        `self.all(p1, self.exists_one(p2, ${sameParent} && ${section("p1")} == ${section("p2")}))`,
-        "sectionName must be unique when parentRefs includes 2 or more references to the same parent",
-      ],
-    ]),
-  }),
+  parentRefs,
   hostnames: list(
     "Hosts of the requests; all hosts of the listeners if empty.",
     hostname("A host; it may begin with *."),
     16,
   ),
+};
+
+const plainHost = `matches('^(${domain.replaceAll("\\", "\\\\")})$')`;
+/** The fields that routes for TLS connections have. */
+export const connectionFields = {
+  parentRefs,
+  hostnames: list("Names that clients ask for when TLS begins.", hostname("A host; it may begin with *."), 1024, {
+    minItems: 1,
+    ...withRules([
+      ["self.all(h, !isIP(h))", "Hostnames cannot contain an IP"],
+      [`self.all(h, !h.contains('*') ? h.${plainHost} : true)`, "Hostnames must be valid based on RFC-1123"],
+      [
+        `self.all(h, h.contains('*') ? (h.startsWith('*.') && h.substring(2).${plainHost}) : true)`,
+        "Wildcards on hostnames must be the first label, and the rest of hostname must be valid based on RFC-1123",
+      ],
+    ]),
+  }),
 };
 
 export const routeStatus = struct(
@@ -203,21 +222,23 @@ const backendFields = {
 };
 export const mirrorBackend = struct("Where copies go.", backendFields, { required: ["name"], rules: [needsPort] });
 
-export const backendRefs = (filters: Part): Part =>
+/** Filters are for requests; connections have none. */
+export const backendRefs = (what: "requests" | "connections", filters?: Part): Part =>
   list(
-    "Where requests go, each with its share.",
+    `Where ${what} go, each with its share.`,
     struct(
-      "A backend and its share of the requests.",
+      `A backend and its share of the ${what}.`,
       {
         ...backendFields,
-        weight: integer("Share of the requests, in relation to the other weights.", {
+        weight: integer(`Share of the ${what}, in relation to the other weights.`, {
           ...{ minimum: 0, maximum: 1_000_000, default: 1 },
         }),
-        filters,
+        ...(filters ? { filters } : {}),
       },
       { required: ["name"], rules: [needsPort] },
     ),
     16,
+    filters ? {} : { minItems: 1 },
   );
 
 const headerList = (description: string): Part =>

@@ -199,9 +199,9 @@ export const clusterRoleTexts: RoleTexts = {
     "read create | networking.k8s.io | ingressclasses",
     "read | gateway.networking.k8s.io | *",
     "create | gateway.networking.k8s.io | gatewayclasses",
-    "update | gateway.networking.k8s.io | gatewayclasses/status gateways/status grpcroutes/status httproutes/status",
+    "update | gateway.networking.k8s.io | gatewayclasses/status gateways/status grpcroutes/status httproutes/status tlsroutes/status",
     "create | apiextensions.k8s.io | customresourcedefinitions",
-    "get update | apiextensions.k8s.io | customresourcedefinitions | gatewayclasses.gateway.networking.k8s.io gateways.gateway.networking.k8s.io httproutes.gateway.networking.k8s.io grpcroutes.gateway.networking.k8s.io referencegrants.gateway.networking.k8s.io",
+    "get update | apiextensions.k8s.io | customresourcedefinitions | gatewayclasses.gateway.networking.k8s.io gateways.gateway.networking.k8s.io httproutes.gateway.networking.k8s.io grpcroutes.gateway.networking.k8s.io tlsroutes.gateway.networking.k8s.io referencegrants.gateway.networking.k8s.io",
     recordEvents,
   ],
   "system:volume-scheduler": [
