@@ -23,7 +23,7 @@ export class FaultCounter {
     this.#deps = deps;
   }
 
-  add({ owner }: Route, fault: string): void {
+  add({ owner }: Pick<Route, "owner">, fault: string): void {
     const known = this.#faults.get(owner);
     if (known) Object.assign(known, { count: known.count + 1, fault });
     else if (this.#faults.size < maxKept) this.#faults.set(owner, { count: 1, fault });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { test } from "node:test";
 import { CustomResourceDefinition } from "#api/apiextensions/custom-resource-definition.ts";
 import { Event } from "#api/core/event.ts";
@@ -13,9 +14,10 @@ import { ingressUser } from "#cluster/identities.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { primaryAddress } from "#lib/net/ip.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
-import { Gateway, type GatewayRoute, HTTPRoute } from "./gateway/kinds.ts";
+import { Gateway, type GatewayRoute, HTTPRoute, TLSRoute } from "./gateway/kinds.ts";
 import { runIngress } from "./ingress.ts";
 import { ask, echo, openBackend } from "./serve/proxy.suite.ts";
+import { connect, serveBytes } from "./serve/relay.suite.ts";
 
 interface Running extends AsyncDisposable {
   readonly cluster: TestCluster;
@@ -122,7 +124,7 @@ test("routes and endpoints follow their objects", async (t) => {
 test("Gateways and routes are checked by the definitions, served, and told how they are", async () => {
   await using running = await start();
   const { client } = running.cluster;
-  const isThere = async () => (await client.list(CustomResourceDefinition)).items.length === 5;
+  const isThere = async () => (await client.list(CustomResourceDefinition)).items.length === 6;
   await running.cluster.until(isThere);
   const listeners = [{ name: "http", port: running.httpPort, protocol: "HTTP" }];
   const gateway = { metadata: { namespace, name: "gw" }, spec: { gatewayClassName: "orlop", listeners } };
@@ -159,6 +161,73 @@ test("Gateways and routes are checked by the definitions, served, and told how t
     ["Accepted True Accepted", "Programmed True Programmed"],
   );
   assert.equal(status?.listeners?.[0]?.attachedRoutes, 1);
+});
+
+test("a TLSRoute is checked by its definition, passes connections on, and is told how it is", async (t) => {
+  const address = primaryAddress();
+  if (!address) return t.skip("this machine has no network");
+  await using db = await serveBytes((socket) => socket.end("bye"), "db.example", address);
+  await using running = await start();
+  const { client, until } = running.cluster;
+  const route = (spec: object) => ({ metadata: { namespace, name: "db" }, spec }) as unknown as InputOf<GatewayRoute>;
+  const rules = [{ backendRefs: [{ name: "db", port: 443 }] }];
+  const good = { parentRefs: [{ name: "gw" }], hostnames: ["db.example"], rules };
+  await until(() =>
+    client.create(TLSRoute, route(good)).then(
+      () => true,
+      () => false,
+    ),
+  );
+  for (const [spec, says] of [
+    [{ ...good, hostnames: [] }, /hostnames/],
+    [{ ...good, hostnames: ["10.0.0.1"] }, /Hostnames cannot contain an IP/],
+    [{ ...good, hostnames: ["a.*.example"] }, /hostnames/],
+    [{ ...good, rules: [...rules, ...rules] }, /rules/],
+    [{ ...good, rules: [{ backendRefs: [{ name: "db" }] }] }, /Must have port/],
+  ] as const) {
+    await assert.rejects(client.create(TLSRoute, route(spec)), says);
+  }
+  const tls = {
+    name: "tls",
+    port: running.httpsPort,
+    protocol: "TLS",
+    hostname: "*.example",
+    tls: { mode: "Passthrough" },
+  };
+  const gateway = { metadata: { namespace, name: "gw" }, spec: { gatewayClassName: "orlop", listeners: [tls] } };
+  const noMode = { ...gateway, spec: { ...gateway.spec, listeners: [{ ...tls, tls: undefined }] } };
+  await assert.rejects(client.create(Gateway, noMode as unknown as InputOf<Gateway>), /tls mode must be set/);
+  await client.create(Gateway, gateway as InputOf<Gateway>);
+  const says = async () => {
+    const { status } = await client.get(TLSRoute, { namespace, name: "db" });
+    return (status?.parents[0]?.conditions ?? []).map((one) => `${one.type} ${one.status} ${one.reason}`).join();
+  };
+  await until(async () => (await says()) === "Accepted True Accepted,ResolvedRefs False BackendNotFound");
+
+  const ports = [{ name: "tls", port: 443, appProtocol: "https" }];
+  await client.create(Service, { metadata: { namespace, name: "db" }, spec: { ports } });
+  await client.create(EndpointSlice, {
+    metadata: { namespace, name: "db-1", labels: { [serviceNameLabel]: "db" } },
+    addressType: "IPv4",
+    endpoints: [{ addresses: [address], conditions: {} }],
+    ports: [{ name: "tls", port: db.port }],
+  });
+  await until(async () => (await says()) === "Accepted True Accepted,ResolvedRefs True ResolvedRefs");
+  await until(async () => {
+    const socket = connect(running.httpsPort, "db.example");
+    const isOpen = await once(socket, "secureConnect").then(
+      () => socket.getPeerCertificate().subject.CN === "the backend",
+      () => false,
+    );
+    if (isOpen) await once(socket.resume(), "close");
+    return isOpen;
+  });
+  const { status } = await client.get(Gateway, { namespace, name: "gw" });
+  assert.equal(status?.listeners?.[0]?.attachedRoutes, 1);
+  assert.deepEqual(
+    status?.listeners?.[0]?.supportedKinds?.map(({ kind }) => kind),
+    ["TLSRoute"],
+  );
 });
 
 const wrong: readonly { readonly name: string; readonly spec: object; readonly says: RegExp }[] = [

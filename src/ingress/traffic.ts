@@ -18,6 +18,7 @@ import { type CertificateWish, planIngress } from "./routing/plan-ingress.ts";
 import { type IngressesPlan, planIngresses } from "./routing/plan-ingresses.ts";
 import { type Route } from "./routing/route.ts";
 import { RouteTable, type Scope } from "./routing/route-table.ts";
+import { type TlsScope, TlsTable } from "./routing/tls-table.ts";
 import { CertificateIndex, type ServedCertificate } from "./serve/certificates.ts";
 import { type DataPlane } from "./serve/data-plane.ts";
 
@@ -33,6 +34,8 @@ export interface RouteSource {
 export interface SourcePlan {
   readonly http: readonly Scope[];
   readonly https: readonly Scope[];
+  /** For TLS that is not read as HTTP. */
+  readonly tls: readonly TlsScope[];
   readonly certificates: readonly (CertificateWish & Pick<Scope, "wildcard">)[];
 }
 
@@ -115,10 +118,10 @@ class Traffic {
 
   #setBackend(key: string): void {
     const { informers, plane } = this.#deps;
-    const { namespace, name, port } = partsOf(key);
+    const { namespace, name, port, isBytes } = partsOf(key);
     const service = informers.of(Service).get({ namespace, name });
     const slices = informers.of(EndpointSlice).by("service", `${namespace}/${name}`);
-    plane.setBackend(key, planBackend({ namespace, name, port, service, slices }));
+    plane.setBackend(key, planBackend({ namespace, name, port, service, slices, isBytes }));
   }
 
   *#plan(): Steps<void> {
@@ -143,10 +146,10 @@ class Traffic {
     const http = yield* RouteTable.build({ scopes: scopesOf("http"), fallbacks });
     const https = yield* RouteTable.build({ scopes: scopesOf("https"), fallbacks });
     const faults = new Map(planned.faults);
-    const wishes = [
-      ...planned.certificates.map((wish) => ({ ...wish, wildcard: "one label" as const })),
-      ...further.flatMap(({ certificates }) => certificates),
-    ];
+    const ofIngresses = planned.certificates.map((wish) => ({ ...wish, wildcard: "one label" as const }));
+    const wishes = [...ofIngresses, ...further.flatMap(({ certificates }) => certificates)];
+    const tls = further.flatMap((one) => one.tls);
+    const names = yield* TlsTable.build(tls, [...ofIngresses, ...further.flatMap((one) => one.https)]);
     const served: ServedCertificate[] = [];
     const uids = new Map(plans.map(({ rank, uid }) => [rank, uid]));
     for (const wish of wishes) {
@@ -156,8 +159,9 @@ class Traffic {
       yield;
     }
     const routes = [...scopesOf("http"), ...scopesOf("https")].flatMap((scope) => scope.routes);
-    yield* this.#useBackends([...routes, ...fallbacks]);
-    plane.serve({ http, https, certificates: new CertificateIndex(served) });
+    const used = tls.flatMap((scope) => scope.routes).flatMap((route) => route.backends.map(({ key }) => key));
+    yield* this.#useBackends([...routes, ...fallbacks], used);
+    plane.serve({ http, https, names, certificates: new CertificateIndex(served) });
     this.#forgetBackends();
     this.#report(own, faults);
   }
@@ -165,18 +169,23 @@ class Traffic {
   #unused = new Set<string>();
 
   /** New backends are there before the first request needs them. */
-  *#useBackends(routes: readonly Route[]): Steps<void> {
+  *#useBackends(routes: readonly Route[], further: readonly (string | undefined)[]): Steps<void> {
     const keys = new Map<string, Set<string>>();
+    const use = (key: string | undefined): void => {
+      if (key === undefined) return;
+      const { namespace, name } = partsOf(key);
+      const service = `${namespace}/${name}`;
+      keys.set(service, (keys.get(service) ?? new Set()).add(key));
+    };
     for (const { action } of routes) {
       yield;
       if (action.type !== "forward") continue;
-      const used = [...action.backends.map(({ key }) => key), ...action.mirrors.map(({ backend }) => backend)];
-      for (const key of used) {
-        if (key === undefined) continue;
-        const { namespace, name } = partsOf(key);
-        const service = `${namespace}/${name}`;
-        keys.set(service, (keys.get(service) ?? new Set()).add(key));
-      }
+      for (const { key } of action.backends) use(key);
+      for (const { backend } of action.mirrors) use(backend);
+    }
+    for (const key of further) {
+      use(key);
+      yield;
     }
     const before = this.#keys;
     this.#keys = keys;
@@ -219,10 +228,11 @@ function isNew(change: Change<Ingress>): boolean {
   );
 }
 
-function partsOf(key: string): { namespace: string; name: string; port: string } {
+function partsOf(key: string): { namespace: string; name: string; port: string; isBytes: boolean } {
   const slash = key.indexOf("/");
   const colon = key.lastIndexOf(":");
-  return { namespace: key.slice(0, slash), name: key.slice(slash + 1, colon), port: key.slice(colon + 1) };
+  const [port = "", bytes] = key.slice(colon + 1).split(" ");
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1, colon), port, isBytes: bytes !== undefined };
 }
 
 function note(faults: Map<string, readonly string[]>, uid: string | undefined, fault: string): void {

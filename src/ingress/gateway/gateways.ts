@@ -19,6 +19,7 @@ import { type HostClaim } from "../routing/host-owners.ts";
 import { type IngressesPlan } from "../routing/plan-ingresses.ts";
 import { type RouteSource, type SourcePlan } from "../traffic.ts";
 import { gatewayGroup } from "./definitions.ts";
+import { type GatewayFacts } from "./facts.ts";
 import { ensureGatewayClass, ensureGatewayKinds, gatewayController } from "./install.ts";
 import {
   type BackendRef,
@@ -28,8 +29,10 @@ import {
   GRPCRoute,
   HTTPRoute,
   ReferenceGrant,
+  TLSRoute,
 } from "./kinds.ts";
-import { claimsOf, type GatewayFacts, type GatewaysPlan, planGateways } from "./plan-gateways.ts";
+import { type GatewaysPlan, planGateways } from "./plan-gateways.ts";
+import { claimsOf } from "./plan-listeners.ts";
 import { type RefFault, type RouteSubject } from "./plan-rules.ts";
 import { isPermitted } from "./references.ts";
 import { renderClassStatus, renderGatewayStatus, renderRouteStatus } from "./render-status.ts";
@@ -43,7 +46,8 @@ export interface GatewaysDeps {
   readonly addresses: readonly string[];
 }
 
-const nothing: SourcePlan = { http: [], https: [], certificates: [] };
+const routeKinds = [HTTPRoute, GRPCRoute, TLSRoute] as const;
+const nothing: SourcePlan = { http: [], https: [], tls: [], certificates: [] };
 
 /** The routes of Gateways, and what their owners are told. */
 export class Gateways implements RouteSource {
@@ -81,7 +85,7 @@ export class Gateways implements RouteSource {
     const changed = (change: Change<ApiObject>) => {
       if (isNew(change)) for (const handler of this.#handlers) handler();
     };
-    for (const kind of [GatewayClass, Gateway, HTTPRoute, GRPCRoute, ReferenceGrant] as const) {
+    for (const kind of [GatewayClass, Gateway, ...routeKinds, ReferenceGrant] as const) {
       followed.defer(own.of(kind as unknown as Resource).subscribe(changed));
     }
     const { informers } = this.#deps;
@@ -123,7 +127,11 @@ export class Gateways implements RouteSource {
       ports,
       grantsIn,
       gateways: this.#gatewaysOf(own),
-      routes: [...subjects("HTTPRoute", own.of(HTTPRoute).list()), ...subjects("GRPCRoute", own.of(GRPCRoute).list())],
+      routes: [
+        ...subjects("HTTPRoute", own.of(HTTPRoute).list()),
+        ...subjects("GRPCRoute", own.of(GRPCRoute).list()),
+        ...subjects("TLSRoute", own.of(TLSRoute).list()),
+      ],
       hostOwner: (host) => owners.get(host),
       matchesNamespace: (name, selector) => selects(selector, informers.of(Namespace).get({ name })),
       secretFault(key) {
@@ -166,7 +174,7 @@ export class Gateways implements RouteSource {
       const status = renderGatewayStatus(gateway, findings, { addresses, now, known: current.status });
       await this.#write(Gateway, { ...current, status }, current, signal);
     }
-    for (const kind of [HTTPRoute, GRPCRoute]) {
+    for (const kind of routeKinds) {
       for (const route of own.of(kind).list()) {
         const findings = findingsFor(plan, route);
         const parents = renderRouteStatus(route, findings, now);

@@ -45,7 +45,7 @@ export interface RulesPlan {
 }
 
 export interface RouteSubject {
-  readonly kind: "HTTPRoute" | "GRPCRoute";
+  readonly kind: "HTTPRoute" | "GRPCRoute" | "TLSRoute";
   readonly route: GatewayRoute;
 }
 

@@ -7,7 +7,7 @@ import { type GatewayFindings, type ParentFindings } from "./plan-gateways.ts";
 
 const maxAddresses = 16;
 
-/** Features besides the core of HTTPRoute and GRPCRoute, by upstream's names. */
+/** By upstream's names. */
 const features = [
   "Gateway",
   "GRPCRoute",
@@ -26,6 +26,9 @@ const features = [
   "HTTPRouteResponseHeaderModification",
   "HTTPRouteSchemeRedirect",
   "ReferenceGrant",
+  "TLSRoute",
+  "TLSRouteModeMixed",
+  "TLSRouteModeTerminate",
 ].map((name) => ({ name }));
 
 export function renderClassStatus(

@@ -5,6 +5,7 @@ import { type CorsRule, isPreflight, preflightHeaders, variesByOrigin } from "..
 import { type BackendPlan } from "../routing/plan-backend.ts";
 import { type Route } from "../routing/route.ts";
 import { RouteTable } from "../routing/route-table.ts";
+import { type TlsTable } from "../routing/tls-table.ts";
 import { Backends } from "./backends.ts";
 import { type Call, readCall, refuse } from "./call.ts";
 import { CertificateIndex } from "./certificates.ts";
@@ -12,6 +13,7 @@ import { type ForwardDeps, forward } from "./forward.ts";
 import { changeHeaders, type Header, headerObject, sharedHeaders } from "./headers.ts";
 import { mirror } from "./mirror.ts";
 import { openPort, type Port } from "./port.ts";
+import { Relay, type RelayedConnection } from "./relay.ts";
 import { type RequestLimits } from "./request-limit.ts";
 import { redirectLocation } from "./rewrite.ts";
 import { forwardUpgrade, readUpgrade } from "./upgrade.ts";
@@ -25,8 +27,8 @@ export interface DataPlaneOptions {
   readonly log: Log;
   /** How many requests may be in progress at each port. */
   readonly requestLimits?: RequestLimits | undefined;
-  /** Called for every request that the proxy had to answer itself although there is a route. */
-  onFault?(route: Route, fault: string): void;
+  /** Called for every request that the proxy had to answer itself, and every connection that it had to close, although there is a route. */
+  onFault?(route: Pick<Route, "owner">, fault: string): void;
 }
 
 /** What is served at a port. */
@@ -34,6 +36,8 @@ export interface PortTables {
   readonly http: RouteTable;
   readonly https: RouteTable;
   readonly certificates: CertificateIndex;
+  /** Undefined if TLS always ends here and carries HTTP. */
+  readonly names: TlsTable | undefined;
 }
 
 /** The proxy itself. It knows routes, endpoints and certificates, and nothing of the objects that they come from. */
@@ -67,15 +71,18 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
 class Plane {
   readonly #options: DataPlaneOptions;
   readonly #deps: ForwardDeps;
+  readonly #relay: Relay;
   #tables: PortTables = {
     http: new RouteTable(),
     https: new RouteTable(),
     certificates: new CertificateIndex([]),
+    names: undefined,
   };
 
   constructor(options: DataPlaneOptions, backends: Backends) {
     this.#options = options;
     this.#deps = { ...options, backends };
+    this.#relay = new Relay(this.#deps);
   }
 
   serve(tables: PortTables): void {
@@ -89,6 +96,8 @@ class Plane {
     opened.port = await openPort({
       ...{ host, port, isSecure, clock, log, requestLimits },
       certificates: () => this.#tables.certificates,
+      names: () => this.#tables.names,
+      onConnection: (connection) => this.#join(connection),
       onRequest: (request, response) => {
         const call = readCall(request, response, number());
         if ("status" in call) return refuse({ request, response }, call);
@@ -100,6 +109,18 @@ class Plane {
       },
     });
     return opened.port;
+  }
+
+  /** A bug fails one connection. */
+  #join(connection: RelayedConnection): void {
+    const { route, socket } = connection;
+    this.#relay.run(connection).then(
+      (fault) => fault !== undefined && this.#options.onFault?.(route, fault),
+      (error: unknown) => {
+        this.#options.log.error("the ingress could not pass a connection on", { error });
+        socket.destroy();
+      },
+    );
   }
 
   /** A bug fails one request. */
@@ -128,10 +149,11 @@ class Plane {
     if (fault !== undefined) this.#options.onFault?.(route, fault);
   }
 
-  /** Whether TLS was told another host than HTTP, and that one has another certificate. */
+  /** Whether TLS was told another host than HTTP, and that one has another certificate or is not for HTTP. */
   #isMisdirected({ serverName, target }: Call): boolean {
     if (serverName === undefined || serverName.toLowerCase() === target.host) return false;
-    const { certificates } = this.#tables;
+    const { certificates, names } = this.#tables;
+    if (names && names.find(target.host) !== "http") return true;
     return certificates.find(serverName)?.name !== certificates.find(target.host)?.name;
   }
 }

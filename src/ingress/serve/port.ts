@@ -8,8 +8,11 @@ import { http } from "#lib/net/node-http.ts";
 import { connectionKey, IdleTimer, ignore } from "#lib/net/sockets.ts";
 import { type Stranger, Strangers } from "#lib/net/strangers.ts";
 import { type Log } from "#lib/process/log.ts";
+import { type TlsRoute, type TlsTable } from "../routing/tls-table.ts";
 import { refuse } from "./call.ts";
 import { type CertificateIndex } from "./certificates.ts";
+import { peek } from "./peek.ts";
+import { type RelayedConnection } from "./relay.ts";
 import { RequestLimit, type RequestLimits } from "./request-limit.ts";
 import { isUpgradable } from "./upgrade.ts";
 
@@ -23,7 +26,10 @@ export interface PortOptions {
   readonly requestLimits?: RequestLimits | undefined;
   /** The current certificates, for every new connection. */
   certificates(): CertificateIndex;
+  /** Where connections go by name; undefined if all are for HTTP. */
+  names(): TlsTable | undefined;
   onRequest(request: IncomingMessage, response: ServerResponse): void;
+  onConnection(connection: RelayedConnection): void;
   onUpgrade(upgrade: { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer }): void;
 }
 
@@ -39,6 +45,8 @@ class Connection implements Stranger {
   /** Requests in progress. */
   requests = 0;
   session: http2.ServerHttp2Session | undefined;
+  /** Where it goes after the handshake, if not to HTTP. */
+  route: TlsRoute | undefined;
 
   constructor(raw: Socket) {
     this.raw = raw;
@@ -83,6 +91,8 @@ class Edge {
   readonly #http1: Server;
   readonly #http2: http2.Http2Server;
   readonly #secure: tls.Server | undefined;
+  /** For what is not HTTP. Most clusters never need it. */
+  #plain: tls.Server | undefined;
   readonly #connections = new Map<string, Connection>();
   readonly #strangers = new Strangers<Connection>(limits);
   readonly #inProgress: RequestLimit;
@@ -94,7 +104,7 @@ class Edge {
     this.#inProgress = new RequestLimit(options.requestLimits);
     this.#http1 = this.#serveHttp1();
     this.#http2 = this.#serveHttp2();
-    this.#secure = options.isSecure ? this.#serveTls() : undefined;
+    this.#secure = options.isSecure ? this.#serveTls({ ALPNProtocols: ["h2", "http/1.1"] }) : undefined;
   }
 
   accept(raw: Socket): void {
@@ -114,8 +124,38 @@ class Edge {
       this.#connections.delete(key);
       if (this.#connections.size === 0) this.#onEmpty();
     });
-    if (this.#secure) this.#secure.emit("connection", raw);
-    else this.#greet(raw, connection);
+    if (!this.#secure) this.#greet(raw, connection);
+    else if (this.#options.names()) this.#lead(connection, this.#secure);
+    else this.#secure.emit("connection", raw);
+  }
+
+  /** The name that the client asks for tells whether TLS ends here. */
+  #lead(connection: Connection, secure: tls.Server): void {
+    const { raw } = connection;
+    peek(raw, (opening) => {
+      if (opening.type === "too long") return void raw.destroy();
+      // What we cannot read is answered as TLS does it.
+      const name = opening.type === "hello" ? opening.serverName : undefined;
+      const decision = this.#options.names()?.find(name) ?? "http";
+      if (decision === "http") return void secure.emit("connection", raw);
+      if (decision === "refuse") return void raw.destroy();
+      raw.allowHalfOpen = true;
+      if (!decision.isTerminated) return this.#relay(raw, connection, decision);
+      connection.route = decision;
+      // The protocols that clients offer are those of the backend, so none is chosen here.
+      this.#plain ??= this.#serveTls({});
+      this.#plain.emit("connection", raw);
+    });
+  }
+
+  #relay(socket: Duplex, connection: Connection, route: TlsRoute): void {
+    const { raw } = connection;
+    connection.isSecured = true;
+    const end = this.#isClosing ? undefined : this.#inProgress.begin(connection.address);
+    if (!end) return void raw.destroy();
+    raw.once("close", end);
+    connection.requests++;
+    this.#options.onConnection({ socket, raw, route });
   }
 
   /** Without TLS, the first bytes tell which HTTP it is. */
@@ -132,10 +172,10 @@ class Edge {
     });
   }
 
-  #serveTls(): tls.Server {
+  #serveTls(protocols: Pick<tls.TlsOptions, "ALPNProtocols">): tls.Server {
     const { certificates, log } = this.#options;
     const server = tls.createServer({
-      ALPNProtocols: ["h2", "http/1.1"],
+      ...protocols,
       minVersion: "TLSv1.2",
       handshakeTimeout: firstByteMs,
       SNICallback: (name, done) => {
@@ -148,6 +188,7 @@ class Edge {
       socket.on("error", ignore);
       const connection = this.#connections.get(connectionKey(socket));
       if (!connection) return void socket.destroy();
+      if (connection.route) return this.#relay(socket, connection, connection.route);
       connection.isSecured = true;
       (socket.alpnProtocol === "h2" ? this.#http2 : this.#http1).emit("connection", socket);
     });

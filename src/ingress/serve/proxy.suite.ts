@@ -8,6 +8,7 @@ import { seededRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { type ForwardAction, type Route } from "../routing/route.ts";
 import { RouteTable } from "../routing/route-table.ts";
+import { type TlsScope, TlsTable } from "../routing/tls-table.ts";
 import { CertificateIndex, openPair } from "./certificates.ts";
 import { type DataPlane, type DataPlaneOptions, openDataPlane } from "./data-plane.ts";
 
@@ -57,13 +58,19 @@ export interface TestProxy extends AsyncDisposable {
   readonly plane: DataPlane;
   readonly faults: string[];
   /** Serves these routes; each host of `secure` has a certificate. */
-  serve(routes: readonly Route[], secure?: readonly string[]): void;
+  serve(routes: readonly Route[], secure?: readonly string[], tls?: readonly TlsScope[]): void;
   backend(key: string, ...ports: readonly number[]): void;
 }
 
 const authority = createAuthority({ subject: { commonName: "test" }, notBeforeMs: 0, notAfterMs: 4e12 });
 /** What clients of the proxy trust. */
 export const { certificate: ca } = authority;
+/** A certificate and its key, of that common name. */
+export const certify = (host: string, commonName = host) =>
+  createCertificate(authority, {
+    ...{ subject: { commonName }, use: "server", hosts: [host] },
+    ...{ notBeforeMs: 0, notAfterMs: 4e12 },
+  });
 
 export async function openProxy(change: Partial<DataPlaneOptions> = {}): Promise<TestProxy> {
   const faults: string[] = [];
@@ -76,17 +83,17 @@ export async function openProxy(change: Partial<DataPlaneOptions> = {}): Promise
   return {
     plane,
     faults,
-    serve(routes, secure = []) {
+    serve(routes, secure = [], tls = []) {
       const hosts = Map.groupBy(routes, ({ host }) => host);
       const scopes = Array.from(hosts, ([host, own]) => ({ host, wildcard: "one label" as const, routes: own }));
       const table = atOnce(RouteTable.build({ scopes, fallbacks: [] }));
-      const certificates = secure.map((host) => {
-        const subject = { commonName: host };
-        const validity = { notBeforeMs: 0, notAfterMs: 4e12 };
-        const pair = createCertificate(authority, { subject, use: "server", hosts: [host], ...validity });
-        return { host, wildcard: "one label" as const, name: host, context: openPair(pair) };
+      const ends = tls.flatMap((scope) => scope.routes).filter((route) => route.isTerminated);
+      const http = secure.map((host) => ({ host, wildcard: "one label" as const }));
+      const names = atOnce(TlsTable.build(tls, http));
+      const certificates = [...secure, ...ends.map(({ host }) => host)].map((host) => {
+        return { host, wildcard: "one label" as const, name: host, context: openPair(certify(host)) };
       });
-      plane.serve({ http: table, https: table, certificates: new CertificateIndex(certificates) });
+      plane.serve({ http: table, https: table, certificates: new CertificateIndex(certificates), names });
     },
     backend(key, ...ports) {
       const endpoints = ports.map((port) => ({ address: "127.0.0.1", port }));
