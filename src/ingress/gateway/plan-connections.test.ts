@@ -124,6 +124,8 @@ test("in one Gateway, HTTPS and TLS for the same host both lose it, and the othe
     assert(listenerSays(result, gw, at).includes("Conflicted=true HostnameConflict"));
     assert(listenerSays(result, gw, at).includes("Programmed=false Invalid"));
   }
+  const [, programmed] = result.gateways.get(gw)?.listeners[0]?.conditions ?? [];
+  assert.equal(programmed?.message, "another listener has the port and the host");
   for (const at of [2, 3]) assert(listenerSays(result, gw, at).includes("Conflicted=false NoConflicts"));
   assert.equal(result.https.length, 0);
   assert.equal(leadsTo(result, "x.example"), "a/db:5432 bytes");

@@ -129,7 +129,8 @@ function planListener(
     ? bad("ResolvedRefs", "InvalidRouteKinds", `only ${possible.toReversed().join(" and ")} can be attached`)
     : (secrets.fault ?? good("ResolvedRefs"));
   const isServed = accepted.isTrue && !found && secrets.fault === undefined && kinds.length > 0;
-  const programmed = isServed ? good("Programmed") : bad("Programmed", "Invalid", "the listener is not valid");
+  const why = found?.message ?? "the listener is not valid";
+  const programmed = isServed ? good("Programmed") : bad("Programmed", "Invalid", why);
   return {
     ...{ listener, host, use, isServed, kinds, routes: [], tlsRoutes: [], attached: 0 },
     findings: [accepted, programmed, resolved, found ?? bad("Conflicted", "NoConflicts", "")],
