@@ -175,6 +175,7 @@ function onStream(
   { headers, rawHeaders }: { readonly headers: http2.IncomingHttpHeaders; readonly rawHeaders: readonly string[] },
 ): void {
   stream.on("error", ignore); // The peer has reset it, and `close` follows.
+  stream.destroy = destroyQuietly;
   const entry = stream.session && entries.get(stream.session);
   if (!entry || !edge.connections.openStream(entry.connection)) {
     return stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
@@ -187,6 +188,20 @@ function onStream(
     if (!stream.destroyed) serveHttp2(edge, { stream, request }).catch((error) => giveUp(edge, stream, error));
   };
   edge.intake.take(arrivalOf(entry.connection, start));
+}
+
+/**
+ * A stream whose request has a body is closed before Node knows that its last bytes were sent. Node then makes an error for
+ * those who wait for its end, who do not exist. With its stack, the error costs a tenth of a short write.
+ */
+function destroyQuietly(this: http2.ServerHttp2Stream, error?: Error): http2.ServerHttp2Stream {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return (Object.getPrototypeOf(this) as http2.ServerHttp2Stream).destroy.call(this, error);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
 const arrivalOf = (connection: Connection, start: () => void): Arrival => {
