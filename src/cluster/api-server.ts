@@ -224,9 +224,11 @@ function openObjects(
   const deps = { store, clock, log, traces, watcherCut, freezesShared, eventTtlSeconds };
   const objects = new Objects({ ...deps, ...(newUid ? { newUid } : {}), ...(isStale ? { isStale } : {}) });
   const help = "Watchers that are still reading their initial list.";
-  metrics.gauge("orlop_lagging_watchers", help, () => objects.laggingWatchers);
+  metrics.gauge("orlop_lagging_watchers", help, () => lagging(objects));
   return objects;
 }
+
+const lagging = ({ caches }: Objects): number => caches.reduce((sum, cache) => sum + cache.laggingWatchers, 0);
 
 function serverDeps(
   options: AssembleOptions,

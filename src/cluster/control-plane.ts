@@ -101,7 +101,7 @@ export interface ControlPlane extends AsyncDisposable {
   readonly api: AssembledServer;
   readonly verdicts: Verdicts;
   clientFor(user: UserInfo): Client;
-  /** Bytes of bodies and responses that are kept until clients have sent or read the rest. */
+  /** Bytes that are kept for a while: bodies and responses that clients have not sent or read, and the past for watchers. */
   heldBytes(): number;
   /** Runs the controllers and the scheduler until the signal. */
   run(signal: AbortSignal): Promise<void>;
@@ -144,7 +144,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    heldBytes: () => listening.heldBytes(),
+    heldBytes: () => api.objects.caches.reduce((sum, cache) => sum + cache.pastBytes(), listening.heldBytes()),
     run(signal) {
       return runComponents(options, { api, port, certificates, verdicts, security, scheduling, signal });
     },

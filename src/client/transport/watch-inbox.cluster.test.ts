@@ -18,7 +18,7 @@ test("a local consumer that pauses uses little memory, and then misses nothing",
   await using cluster = await startCluster({ controllers: false });
   const stop = new AbortController();
   const events = await openWatch(cluster, stop.signal);
-  const isLagging = () => cluster.api.objects.laggingWatchers > 0;
+  const isLagging = () => cluster.api.objects.caches.some(({ laggingWatchers }) => laggingWatchers > 0);
 
   let written = 0;
   for (; !isLagging(); written++) {
@@ -54,7 +54,7 @@ test("a few large objects fill an inbox", async () => {
   const data = { text: "x".repeat(500_000) };
 
   let written = 0;
-  for (; cluster.api.objects.laggingWatchers === 0; written++) {
+  for (; !cluster.api.objects.caches.some(({ laggingWatchers }) => laggingWatchers > 0); written++) {
     assert(written < 100, "the inbox is never full");
     await cluster.client.create(ConfigMap, { metadata: { namespace, name: `c-${written}` }, data });
   }

@@ -91,7 +91,7 @@ test("giveBackMemory() collects again what others kept the process from freeing,
   );
 
   const collections = done.filter((what) => what.startsWith("collect"));
-  assert.deepEqual(collections, ["collect 61", "collect 101"]);
+  assert.deepEqual(collections, ["collect 73", "collect 113"]);
 });
 
 test("giveBackMemory() does not collect more often for a client that takes and lets go all the time", async () => {
@@ -112,7 +112,20 @@ test("giveBackMemory() collects what others let go, although other memory was re
   );
 
   const collections = done.filter((what) => what.startsWith("collect"));
-  assert.deepEqual(collections, ["collect 41", "collect 101"]);
+  assert.deepEqual(collections, ["collect 53", "collect 103"]);
+});
+
+test("giveBackMemory() waits for what will soon be let go, unless there is work to do", async () => {
+  const usage =
+    (busyMs: number) =>
+    (now: number): [number, number] => [now > 20_000 ? 300 : 100, now > 43_000 ? busyMs : 0];
+  const held = (now: number): number => (now < 47_500 ? 100 : 0);
+
+  const resting = await runFor(60_000, usage(0), { held });
+  const working = await runFor(60_000, usage(5000), { held });
+
+  const collections = [resting, working].map((done) => done.filter((what) => what.startsWith("collect")));
+  assert.deepEqual(collections, [["collect 48"], []]);
 });
 
 test("giveBackMemory() does not collect what others let go and V8 has returned by itself", async () => {
@@ -121,7 +134,7 @@ test("giveBackMemory() does not collect what others let go and V8 has returned b
   });
 
   const collections = done.filter((what) => what.startsWith("collect"));
-  assert.deepEqual(collections, ["collect 41"]);
+  assert.deepEqual(collections, ["collect 53"]);
 });
 
 test("giveBackMemory() collects a process that grows all the time at most once in 40 s", async () => {

@@ -16,9 +16,11 @@ const grownBytes = 32 << 20;
 /**
  * It collects when it was idle at so many looks in a row. A collection drops the shapes of objects of which none is alive, and
  * with them the machine code of what handles requests: the next ones cost half as much again until it is compiled anew.
- * The history, too, keeps what a flood wrote for half a minute.
  */
 const idleLooks = 4;
+/** The history keeps what a flood wrote for 40 to 50 s, so it may need a few more. */
+const patienceMs = 12_000;
+const patienceStepMs = 1000;
 /** With a little work all the time, a collection of the garbage of a busy time is worth more after five minutes. */
 const lightShare = 0.5;
 const lightLooks = 30;
@@ -37,7 +39,7 @@ export interface Usage {
 
 export interface MemoryDeps {
   readonly clock: Clock;
-  /** Bytes that the process keeps only until others take them, such as responses that a client has not read. */
+  /** Bytes that the process keeps for a while only, such as responses that a client has not read. */
   readonly heldBytes?: () => number;
   readonly shrink?: () => Promise<void>;
   readonly collect?: () => Promise<void>;
@@ -61,7 +63,7 @@ export async function giveBackMemory(deps: MemoryDeps, signal: AbortSignal): Pro
   // Not earlier: finding it takes two MiB, and a process that has just started has nothing to return.
   const keeper = new MemoryKeeper(deps, findTrim() ?? (() => {}));
   for (;;) {
-    await keeper.look();
+    await keeper.look(signal);
     await clock.sleep(pauseMs, signal);
   }
 }
@@ -105,14 +107,15 @@ class MemoryKeeper {
     this.#busyMs = usage().busyMs;
   }
 
-  async look(): Promise<void> {
+  async look(signal: AbortSignal): Promise<void> {
     const { residentBytes, busyMs } = this.#usage();
     const share = (busyMs - this.#busyMs) / pauseMs;
     const isIdle = share < idleShare;
     const isGrown = residentBytes - this.#keptBytes + this.#letGoBytes > grownBytes;
     this.#idleLooks = isIdle ? this.#idleLooks + 1 : 0;
     this.#lightLooks = isGrown && share < lightShare ? this.#lightLooks + 1 : 0;
-    const collects = isGrown && (this.#idleLooks >= idleLooks || this.#lightLooks >= lightLooks);
+    const isRested = this.#idleLooks >= idleLooks || this.#lightLooks >= lightLooks;
+    const collects = isGrown && isRested && (await this.#waitUntilLetGo(signal));
     if (collects) {
       await this.#collect();
       // However clients take and let go: at most once in 40 s, or in five minutes with a little work.
@@ -127,6 +130,18 @@ class MemoryKeeper {
     this.#keptBytes = now.residentBytes;
     if (collects) this.#keptForOthersBytes = this.#heldBytes();
     else this.#keptForOthersBytes -= Math.min(returnedBytes, this.#letGoBytes);
+  }
+
+  /** A collection too early would need a second one for what is let go soon. False if there is work to do meanwhile. */
+  async #waitUntilLetGo(signal: AbortSignal): Promise<boolean> {
+    const { busyMs } = this.#usage();
+    let waitedMs = 0;
+    for (; waitedMs < patienceMs && this.#heldBytes() > grownBytes; waitedMs += patienceStepMs) {
+      await this.#clock.sleep(patienceStepMs, signal);
+    }
+    const isRested = this.#usage().busyMs - busyMs <= lightShare * waitedMs;
+    if (!isRested) this.#idleLooks = 0;
+    return isRested;
   }
 
   /** What others have let go since the last collection, as far as it has not been returned. */

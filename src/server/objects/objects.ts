@@ -100,11 +100,9 @@ export class Objects implements AsyncDisposable {
     return this.#deps.store;
   }
 
-  /** How many watchers have not caught up. */
-  get laggingWatchers(): number {
-    let sum = 0;
-    for (const cache of this.#caches.values()) sum += cache.laggingWatchers;
-    return sum;
+  /** Those that somebody has asked for. */
+  get caches(): IteratorObject<WatchCache> {
+    return this.#caches.values();
   }
 
   /** The cache of a Resource, even if it is not filled yet. */

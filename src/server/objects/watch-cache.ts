@@ -113,6 +113,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.#feeds.lagging.size;
   }
 
+  /** The bytes of the past that are kept for watchers. */
+  pastBytes(): number {
+    return this.#history.bytes();
+  }
+
   /** Fills the cache on first use. */
   synced(): Promise<void> {
     this.#ready ??= this.#fill().catch((error: unknown) => {

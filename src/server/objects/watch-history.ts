@@ -104,6 +104,12 @@ export class WatchHistory<T extends ApiObject> {
     return chunk;
   }
 
+  /** The bytes of the events in memory, without those that the store has dropped by now. */
+  bytes(): number {
+    this.#ring.forget(this.#deps.store.compactedRevision);
+    return this.#ring.bytes;
+  }
+
   /** No watcher reads the past any more. */
   forgetChunks(): void {
     this.#chunks.clear();
