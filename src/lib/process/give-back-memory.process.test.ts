@@ -152,6 +152,13 @@ test("giveBackMemory() collects a process that grows with a little work every fi
   assert.deepEqual(collections, ["collect 311", "collect 611"]);
 });
 
+test("giveBackMemory() collects although its own looks take time", async () => {
+  let calls = 0;
+  const done = await runFor(90_000, (now) => [now > 20_000 ? 300 : 100, ++calls / 1000]);
+
+  assert(done.includes("collect 41"), done.join());
+});
+
 test("giveBackMemory() collects nothing between two short bursts of work", async () => {
   const burstEveryMs = 40_000;
   const done = await runFor(200_000, (now) => [now > 20_000 ? 300 : 100, Math.floor(now / burstEveryMs) * 2000]);

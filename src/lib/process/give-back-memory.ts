@@ -134,6 +134,7 @@ class MemoryKeeper {
 
   /** A collection too early would need a second one for what is let go soon. False if there is work to do meanwhile. */
   async #waitUntilLetGo(signal: AbortSignal): Promise<boolean> {
+    if (this.#heldBytes() <= grownBytes) return true;
     const { busyMs } = this.#usage();
     let waitedMs = 0;
     for (; waitedMs < patienceMs && this.#heldBytes() > grownBytes; waitedMs += patienceStepMs) {
